@@ -1,0 +1,105 @@
+//! Rows of numbers to a block format.
+//!
+//! A tensor is encoded in three steps: its [`global_scale`], where the format has one, from the
+//! [`amax`] of all of it; then, run by run, the scale of each block ([`choose_scales`]) and the
+//! codes under those scales ([`encode_codes`]). [`encode_rows`] does the last two at once.
+//!
+//! ```
+//! use blockscale::encode::{ScaleRule, amax, encode_rows, global_scale};
+//! use blockscale::{Format, Shape};
+//!
+//! let format = Format::NVFP4;
+//! let weight: [f32; 16] = std::array::from_fn(|i| i as f32 - 8.0);
+//! let global = global_scale(&format, amax(&weight));
+//! let (mut codes, mut scales) = ([0; 8], [0; 1]);
+//! let shape = Shape::new(1, 16);
+//! encode_rows(&format, ScaleRule::Amax, shape, &weight, global, &mut codes, &mut scales)?;
+//! assert_eq!(scales, [0x7e]); // 448, so that 448 * global * 6 is the largest magnitude, 8
+//! # Ok::<(), blockscale::LenMismatch>(())
+//! ```
+
+mod scale;
+
+pub(crate) use scale::write_scale;
+pub use scale::{ScaleRule, global_scale, tensor_scale};
+
+use crate::arch::scalar;
+use crate::{Format, LenMismatch, Real, Shape};
+
+/// The largest finite magnitude among `values`, 0 where there is none.
+///
+/// ```
+/// use blockscale::encode::amax;
+///
+/// assert_eq!(amax(&[1.0, -2.5, f32::NAN, f32::INFINITY]), 2.5);
+/// ```
+pub fn amax<T: Real>(values: &[T]) -> f32 {
+    scalar::encode::amax(values)
+}
+
+/// Chooses the scale of each block of a run of rows, and writes its little-endian bytes.
+///
+/// `shape` is that of the run, which starts at a multiple of [`Format::block_rows`]. Under
+/// [`Block::Tensor`](crate::Block::Tensor) the run must be the whole tensor; where it does not fit
+/// in memory, [`tensor_scale`] takes the [`amax`] of its parts instead. NaN and infinities do not
+/// count for a scale.
+///
+/// # Errors
+///
+/// [`LenMismatch`] where `values` or `scales` is not as long as `shape` asks for.
+pub fn choose_scales<T: Real>(
+    format: &Format,
+    rule: ScaleRule,
+    shape: Shape,
+    values: &[T],
+    global: f32,
+    scales: &mut [u8],
+) -> Result<(), LenMismatch> {
+    LenMismatch::check("values", shape.len(), values.len())?;
+    LenMismatch::check("scales", format.scale_bytes(shape), scales.len())?;
+    scalar::encode::choose_scales(format, rule, shape, values, global, scales);
+    Ok(())
+}
+
+/// Encodes a run of rows under scales that are given.
+///
+/// A code is `x / s`, divided in `f32` and rounded by the element type, where `s` is what
+/// [`decode_rows`](crate::decode::decode_rows) multiplies by. Where `s` is zero, every code decodes
+/// to zero whatever it is, and code 0 is stored.
+///
+/// # Errors
+///
+/// [`LenMismatch`] where `values`, `scales` or `codes` is not as long as `shape` asks for. `codes`
+/// is untouched then.
+pub fn encode_codes<T: Real>(
+    format: &Format,
+    shape: Shape,
+    values: &[T],
+    scales: &[u8],
+    global: f32,
+    codes: &mut [u8],
+) -> Result<(), LenMismatch> {
+    LenMismatch::check("values", shape.len(), values.len())?;
+    LenMismatch::check("scales", format.scale_bytes(shape), scales.len())?;
+    LenMismatch::check("codes", format.code_bytes(shape), codes.len())?;
+    scalar::encode::encode_codes(format, shape, values, scales, global, codes);
+    Ok(())
+}
+
+/// [`choose_scales`], then [`encode_codes`].
+///
+/// # Errors
+///
+/// [`LenMismatch`] where `values`, `scales` or `codes` is not as long as `shape` asks for.
+pub fn encode_rows<T: Real>(
+    format: &Format,
+    rule: ScaleRule,
+    shape: Shape,
+    values: &[T],
+    global: f32,
+    codes: &mut [u8],
+    scales: &mut [u8],
+) -> Result<(), LenMismatch> {
+    choose_scales(format, rule, shape, values, global, scales)?;
+    encode_codes(format, shape, values, scales, global, codes)
+}

@@ -1,0 +1,89 @@
+//! Sizes of codes and scales of a matrix in a given format.
+
+use super::{Block, Format};
+
+/// Size of a matrix, or of a run of its rows, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Number of rows; in a weight, the outputs.
+    pub rows: usize,
+    /// Number of columns; in a weight, the inputs.
+    pub cols: usize,
+}
+
+impl Shape {
+    /// A shape of `rows` x `cols` elements.
+    pub const fn new(rows: usize, cols: usize) -> Self {
+        Self { rows, cols }
+    }
+
+    /// Number of elements, `None` where it overflows.
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "a checked product, not a container"
+    )]
+    pub const fn len(self) -> Option<usize> {
+        self.rows.checked_mul(self.cols)
+    }
+}
+
+impl Format {
+    /// Bytes that the codes of one row take. A last lone E2M1 code has a byte to itself, its high
+    /// half zero.
+    pub const fn row_bytes(&self, cols: usize) -> usize {
+        match self.element.bits() {
+            4 => cols.div_ceil(2),
+            _ => cols,
+        }
+    }
+
+    /// Bytes that the codes of a matrix take, `None` where that overflows.
+    pub const fn code_bytes(&self, shape: Shape) -> Option<usize> {
+        shape.rows.checked_mul(self.row_bytes(shape.cols))
+    }
+
+    /// Rows and columns of the scales of a matrix.
+    ///
+    /// ```
+    /// use blockscale::{Format, Shape};
+    ///
+    /// assert_eq!(Format::FP8_BLOCK.scale_shape(Shape::new(144, 272)), Shape::new(2, 3));
+    /// assert_eq!(Format::FP8_CHANNEL.scale_shape(Shape::new(144, 272)), Shape::new(144, 1));
+    /// ```
+    pub fn scale_shape(&self, shape: Shape) -> Shape {
+        match self.block {
+            Block::Grid { rows, cols } => Shape::new(
+                shape.rows.div_ceil(rows.max(1)),
+                shape.cols.div_ceil(cols.max(1)),
+            ),
+            Block::Row => Shape::new(shape.rows, 1),
+            Block::Tensor => Shape::new(1, 1),
+        }
+    }
+
+    /// Bytes that the scales of a matrix take, `None` where that overflows.
+    pub fn scale_bytes(&self, shape: Shape) -> Option<usize> {
+        self.scale_shape(shape)
+            .len()?
+            .checked_mul(self.scale.bytes())
+    }
+
+    /// Rows that one row of scales covers, at least 1, in a tensor of `rows_of_tensor` rows.
+    ///
+    /// A run of rows that is worked on by itself starts at a multiple of it.
+    pub fn block_rows(&self, rows_of_tensor: usize) -> usize {
+        match self.block {
+            Block::Grid { rows, .. } => rows.max(1),
+            Block::Row => 1,
+            Block::Tensor => rows_of_tensor.max(1),
+        }
+    }
+
+    /// Columns that one scale covers, at least 1, in a matrix of `cols` columns.
+    pub(crate) fn block_cols(&self, cols: usize) -> usize {
+        match self.block {
+            Block::Grid { cols, .. } => cols.max(1),
+            Block::Row | Block::Tensor => cols.max(1),
+        }
+    }
+}

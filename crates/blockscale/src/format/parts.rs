@@ -1,0 +1,178 @@
+use std::fmt;
+
+use half::{bf16, f16};
+
+use crate::element::{E2m1, E4m3Fn, E5m2, E8m0Fnu};
+
+/// Type of the codes of a block format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Element {
+    /// [`E2m1`], two codes a byte.
+    E2m1,
+    /// [`E4m3Fn`].
+    E4m3Fn,
+    /// [`E5m2`].
+    E5m2,
+}
+
+impl Element {
+    /// Bits of one code.
+    pub const fn bits(self) -> usize {
+        match self {
+            Self::E2m1 => 4,
+            Self::E4m3Fn | Self::E5m2 => 8,
+        }
+    }
+
+    /// The largest finite value.
+    pub const fn max_finite(self) -> f32 {
+        match self {
+            Self::E2m1 => E2m1::MAX.to_f32(),
+            Self::E4m3Fn => E4m3Fn::MAX.to_f32(),
+            Self::E5m2 => E5m2::MAX.to_f32(),
+        }
+    }
+
+    /// The exact value of a code, which lies in the low [`bits`](Self::bits) of `code`.
+    pub const fn decode(self, code: u8) -> f32 {
+        match self {
+            Self::E2m1 => E2m1::from_bits(code).to_f32(),
+            Self::E4m3Fn => E4m3Fn::from_bits(code).to_f32(),
+            Self::E5m2 => E5m2::from_bits(code).to_f32(),
+        }
+    }
+
+    /// The code nearest to `value`: `from_f32` of the element type.
+    pub const fn encode(self, value: f32) -> u8 {
+        match self {
+            Self::E2m1 => E2m1::from_f32(value).to_bits(),
+            Self::E4m3Fn => E4m3Fn::from_f32(value).to_bits(),
+            Self::E5m2 => E5m2::from_f32(value).to_bits(),
+        }
+    }
+
+    /// Short name: `E2M1`, `E4M3` or `E5M2`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::E2m1 => "E2M1",
+            Self::E4m3Fn => "E4M3",
+            Self::E5m2 => "E5M2",
+        }
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Type of the scales of a block format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ScaleElement {
+    /// [`E4m3Fn`].
+    E4m3Fn,
+    /// [`E8m0Fnu`], a power of two.
+    E8m0Fnu,
+    /// `f32`.
+    F32,
+    /// `bf16`, the upper half of an `f32`.
+    Bf16,
+    /// `f16`, the IEEE 754 half.
+    F16,
+}
+
+impl ScaleElement {
+    /// Bytes of one scale.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::E4m3Fn | Self::E8m0Fnu => 1,
+            Self::Bf16 | Self::F16 => 2,
+            Self::F32 => 4,
+        }
+    }
+
+    /// The exact value of one scale from its little-endian bytes.
+    ///
+    /// NaN where `scale` does not have [`bytes`](Self::bytes) bytes: no number could be right.
+    pub fn decode(self, scale: &[u8]) -> f32 {
+        match (self, scale) {
+            (Self::E4m3Fn, &[code]) => E4m3Fn::from_bits(code).to_f32(),
+            (Self::E8m0Fnu, &[code]) => E8m0Fnu::from_bits(code).to_f32(),
+            (Self::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]),
+            (Self::Bf16, &[a, b]) => bf16::from_le_bytes([a, b]).to_f32(),
+            (Self::F16, &[a, b]) => f16::from_le_bytes([a, b]).to_f32(),
+            _ => f32::NAN,
+        }
+    }
+
+    /// Short name: `E4M3`, `UE8M0`, `F32`, `BF16` or `F16`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::E4m3Fn => "E4M3",
+            Self::E8m0Fnu => "UE8M0",
+            Self::F32 => "F32",
+            Self::Bf16 => "BF16",
+            Self::F16 => "F16",
+        }
+    }
+}
+
+impl fmt::Display for ScaleElement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What one scale covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Block {
+    /// `rows` x `cols` elements, counted from the first row and column; 0 is read as 1.
+    Grid {
+        /// Rows of a block.
+        rows: usize,
+        /// Columns of a block.
+        cols: usize,
+    },
+    /// One row of whatever length, that is, one output channel.
+    Row,
+    /// The whole tensor.
+    Tensor,
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Grid { rows, cols } => write!(f, "{rows}x{cols}"),
+            Self::Row => f.write_str("per channel"),
+            Self::Tensor => f.write_str("per tensor"),
+        }
+    }
+}
+
+/// The second level of scales: one F32 for the whole tensor, and how it is applied.
+///
+/// Checkpoints name either kind "scale"; a mix-up is an error of many orders of magnitude, so the
+/// direction is part of the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GlobalScale {
+    /// There is none.
+    None,
+    /// The block scale is multiplied by it (ModelOpt, torchao).
+    Multiplier,
+    /// The block scale is divided by it (compressed-tensors).
+    Divisor,
+}
+
+/// What follows the name of the block scale: nothing, or the direction.
+impl fmt::Display for GlobalScale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Multiplier => f.write_str(" x global"),
+            Self::Divisor => f.write_str(" / global"),
+        }
+    }
+}

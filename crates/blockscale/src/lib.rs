@@ -1,0 +1,61 @@
+//! Codecs and block formats of low-precision weights: NVFP4, MXFP4, MXFP8 and FP8 with block
+//! scales.
+//!
+//! A block format stores a matrix as small codes and, for each block of them, one scale. This crate
+//! turns such bytes into numbers ([`decode`]), numbers into such bytes ([`encode`]), one format
+//! into another without a detour through numbers ([`transcode`]), and says how far two rows of
+//! numbers are apart ([`stats`]). What a format is made of is a value, [`Format`], so one set of
+//! functions serves all of them.
+//!
+//! ```
+//! use blockscale::decode::{Rows, decode_rows};
+//! use blockscale::{Format, Shape, bf16};
+//!
+//! // Sixteen E2M1 codes, two a byte, and their E4M3 scale 0x30, which is one half.
+//! let codes = [0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe];
+//! let mut out = [bf16::ZERO; 16];
+//! let rows = Rows { codes: &codes, scales: &[0x30], global: 2.0 };
+//! decode_rows(&Format::NVFP4, Shape::new(1, 16), rows, &mut out)?;
+//! assert_eq!(out[..8], [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0].map(bf16::from_f32));
+//! # Ok::<(), blockscale::LenMismatch>(())
+//! ```
+//!
+//! # Rows
+//!
+//! Every function works on slices of the caller and on a *run of rows*: a whole matrix, or any part
+//! of it that starts at a multiple of [`Format::block_rows`]. Rows are independent, so the result
+//! does not depend on how a matrix is cut or on which thread works on which part.
+//!
+//! # Arithmetic
+//!
+//! All steps are defined to the bit. Codes widen to `f32` exactly; the scales of both levels are
+//! combined with one `f32` rounding, and the value is one `f32` product: `element * (scale *
+//! global)`, or `element * (scale / global)` where the second level is a divisor. Output in 16 bits
+//! rounds once more. Encoding divides by the same combined scale and rounds to nearest, ties to the
+//! even code, saturating.
+//!
+//! # Features
+//!
+//! `std` (default) lets `half` find conversion instructions at run time; `alloc` is accepted for
+//! symmetry with the rest of the workspace. Without both, the crate needs neither a heap nor an
+//! operating system. The numbers are the same either way.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate no_std_compat as std;
+
+mod arch;
+pub mod decode;
+pub mod element;
+pub mod encode;
+mod error;
+pub mod format;
+mod real;
+pub mod stats;
+pub mod transcode;
+
+pub use error::LenMismatch;
+pub use format::{Block, Element, Format, GlobalScale, ScaleElement, Shape};
+pub use half::{bf16, f16};
+pub use real::Real;
