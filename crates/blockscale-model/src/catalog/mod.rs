@@ -1,0 +1,78 @@
+//! From raw tensors to logical weights.
+//!
+//! A checkpoint stores a block-scaled weight as several tensors: its codes, its
+//! block scales, perhaps a global scale, perhaps an activation scale. The
+//! catalog puts them together by name, wherever they lie, and settles the
+//! [`Format`](blockscale::format::Format) from dtypes and shapes; the
+//! configuration only supplies what bytes cannot say (the block size).
+//!
+//! A weight whose scale is missing, doubled or of the wrong shape becomes a
+//! [`Refusal`]: it can be listed, but not converted. No scale is ever assumed.
+
+mod format_of;
+mod pairing;
+mod quant_config;
+mod weight;
+
+pub use format_of::ScaleProblem;
+pub use quant_config::QuantConfig;
+pub use weight::{Encoding, Matrices, Part, PartRole, TensorId, Weight, module_of};
+
+use std::collections::HashMap;
+
+use crate::checkpoint::Checkpoint;
+use crate::finding::Finding;
+
+/// The logical weights of a checkpoint.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// Every weight that can be read, in the order of its codes in the checkpoint.
+    pub weights: Vec<Weight>,
+    /// Weights that cannot be read, and why.
+    pub refusals: Vec<Refusal>,
+    /// What is unusual, but does not stop a conversion.
+    pub findings: Vec<Finding>,
+    by_name: HashMap<String, usize>,
+}
+
+/// A block-scaled weight that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Name of the tensor that holds the codes.
+    pub tensor: String,
+    /// File that holds it.
+    pub file: String,
+    /// What is wrong with its scales.
+    pub problem: ScaleProblem,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` in `{}`: {}", self.tensor, self.file, self.problem)
+    }
+}
+
+impl Catalog {
+    /// Pairs the tensors of `checkpoint`.
+    pub fn of(checkpoint: &Checkpoint) -> Self {
+        let config = QuantConfig::of(checkpoint);
+        let mut catalog = pairing::pair(checkpoint, &config);
+        catalog.by_name = catalog
+            .weights
+            .iter()
+            .enumerate()
+            .map(|(i, w)| (w.name.clone(), i))
+            .collect();
+        catalog
+    }
+
+    /// The weight of that logical name.
+    pub fn weight(&self, name: &str) -> Option<&Weight> {
+        self.by_name.get(name).map(|&i| &self.weights[i])
+    }
+
+    /// Index of the weight of that logical name.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+}

@@ -1,0 +1,205 @@
+//! All shards of a checkpoint together: index and headers held against each other both ways.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+
+use safetensors::Dtype;
+use serde_json::Value;
+
+use crate::finding::Finding;
+use crate::header::Header;
+use crate::index::Index;
+use crate::shard_name::ShardName;
+
+/// One shard: its name, length and header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardFile {
+    /// Name inside the checkpoint's folder.
+    pub name: ShardName,
+    /// Length of the file in bytes.
+    pub len: u64,
+    /// Its header.
+    pub header: Header,
+}
+
+/// A tensor as stored, before any meaning is given to its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawTensor {
+    /// Name, unique in the checkpoint.
+    pub name: String,
+    /// Type of the stored elements.
+    pub dtype: Dtype,
+    /// Stored elements along each axis; empty for a scalar.
+    pub shape: Vec<usize>,
+    /// Which of [`Checkpoint::shards`] holds it.
+    pub shard: usize,
+    /// Where its bytes lie in that file, counted from the file's first byte.
+    pub range: Range<u64>,
+}
+
+impl RawTensor {
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+}
+
+/// What was found where a checkpoint lies; input of [`Checkpoint::assemble`].
+#[derive(Clone, Debug, Default)]
+pub struct CheckpointFiles {
+    /// The shards that were opened: those of the index that exist, or the file that was given.
+    pub shards: Vec<ShardFile>,
+    /// Name and content of the index, if there is one.
+    pub index: Option<(String, Index)>,
+    /// Content of `config.json`.
+    pub config: Option<Value>,
+    /// Content of `hf_quant_config.json`.
+    pub hf_quant_config: Option<Value>,
+    /// Other files that belong to the model (tokenizer, templates, code), relative names.
+    pub other_files: Vec<String>,
+    /// Files `*.safetensors` beside the shards that were not opened.
+    pub unreferenced_shards: Vec<String>,
+}
+
+/// A readable checkpoint: every tensor once, with the place of its bytes.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    /// The shards, in the order in which they were given.
+    pub shards: Vec<ShardFile>,
+    /// The tensors, by shard and within a shard in the order of their data.
+    pub tensors: Vec<RawTensor>,
+    /// Content of `config.json`.
+    pub config: Option<Value>,
+    /// Content of `hf_quant_config.json`.
+    pub hf_quant_config: Option<Value>,
+    /// Other files that belong to the model, relative names.
+    pub other_files: Vec<String>,
+    /// Whether an index file lists the tensors.
+    pub has_index: bool,
+    /// Where files disagree, and what was taken.
+    pub findings: Vec<Finding>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Checkpoint {
+    pub(crate) fn new(
+        shards: Vec<ShardFile>,
+        tensors: Vec<RawTensor>,
+        findings: Vec<Finding>,
+    ) -> Self {
+        let by_name = tensors
+            .iter()
+            .enumerate()
+            .map(|(i, tensor)| (tensor.name.clone(), i));
+        Self {
+            by_name: by_name.collect(),
+            shards,
+            tensors,
+            config: None,
+            hf_quant_config: None,
+            other_files: Vec::new(),
+            has_index: false,
+            findings,
+        }
+    }
+
+    /// The tensor of that name.
+    pub fn tensor(&self, name: &str) -> Option<&RawTensor> {
+        self.by_name.get(name).map(|&i| &self.tensors[i])
+    }
+
+    /// Index of the tensor of that name in [`tensors`](Self::tensors).
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Bytes of all tensors, headers not counted.
+    pub fn total_bytes(&self) -> u64 {
+        self.tensors
+            .iter()
+            .map(RawTensor::bytes)
+            .fold(0, u64::saturating_add)
+    }
+}
+
+/// Why the files do not make a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// Neither a shard nor an index was given.
+    #[error("there is no shard and no index")]
+    NoShards,
+    /// The same shard was given twice.
+    #[error("shard `{shard}` was given twice")]
+    ShardTwice {
+        /// The shard.
+        shard: ShardName,
+    },
+    /// Shards of the index are not there.
+    #[error(
+        "`{index}` lists shards that are not there: {}; download them",
+        NameList(shards)
+    )]
+    MissingShards {
+        /// The index.
+        index: String,
+        /// The shards, sorted.
+        shards: Vec<ShardName>,
+    },
+    /// A tensor of the index is in no shard.
+    #[error(
+        "`{index}` lists tensor `{tensor}` in `{shard}`, but no shard of the index holds it{}",
+        Unread(unread)
+    )]
+    TensorNotThere {
+        /// The index.
+        index: String,
+        /// The tensor.
+        tensor: String,
+        /// The shard that should hold it.
+        shard: ShardName,
+        /// Files `*.safetensors` that the index does not list: one of them may hold it.
+        unread: Vec<String>,
+    },
+    /// Two shards hold a tensor of one name, and no index says which one counts.
+    #[error(
+        "tensor `{tensor}` is in `{first}` and in `{second}`, and no index says which one counts"
+    )]
+    TensorTwice {
+        /// The tensor.
+        tensor: String,
+        /// A shard that holds it.
+        first: ShardName,
+        /// Another.
+        second: ShardName,
+    },
+}
+
+/// The first few of many names, for one line of text.
+pub(crate) struct NameList<'a, T>(pub(crate) &'a [T]);
+
+impl<T: fmt::Display> fmt::Display for NameList<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 3;
+        for (i, name) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{}`{name}`", if i == 0 { "" } else { ", " })?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+/// The files to look into for a tensor that is not where it should be.
+struct Unread<'a>(&'a [String]);
+
+impl fmt::Display for Unread<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            files => write!(f, "; not listed, and so not read: {}", NameList(files)),
+        }
+    }
+}

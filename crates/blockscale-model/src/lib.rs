@@ -1,0 +1,39 @@
+//! What a checkpoint of block-scaled weights means, without I/O.
+//!
+//! This crate never opens a file. It is given bytes (a header, an index, a config) and says what they
+//! mean and which byte ranges hold what. So the same rules run on a local folder, over range requests
+//! and on a file dropped into a browser tab.
+//!
+//! - [`Header`]: one safetensors header, checked, each error naming its tensor; [`lay_out`] writes one.
+//! - [`Index`]: `model.safetensors.index.json`, with shard names that cannot leave the folder.
+//! - [`Checkpoint`]: headers and index held against each other both ways; what does not fit is an
+//!   error or a [`Finding`], never a silent choice.
+//! - [`catalog`]: raw tensors put together into logical weights, each with its format.
+//! - [`recipe`]: which weight becomes what, as ordered rules in TOML.
+//! - [`plan`]: catalog and recipe brought down to the last output byte.
+//! - [`deepseek_v4`]: names in every spelling, and the shapes that the architecture fixes.
+
+mod assemble;
+pub mod catalog;
+mod checkpoint;
+mod comparable;
+pub mod deepseek_v4;
+mod finding;
+mod header;
+mod header_error;
+mod header_write;
+mod index;
+mod json;
+pub mod plan;
+pub mod recipe;
+mod shard_name;
+
+pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFiles, RawTensor, ShardFile};
+pub use comparable::{Comparable, comparables};
+pub use finding::{Finding, Severity};
+pub use header::{Header, MAX_HEADER_BYTES, PREFIX_BYTES, TensorEntry, tensor_bytes};
+pub use header_error::HeaderError;
+pub use header_write::{HeaderLayout, NewTensor, lay_out};
+pub use index::{Index, IndexError, write_index};
+pub use safetensors::Dtype;
+pub use shard_name::{ShardName, ShardNameError, ShardNameFault};

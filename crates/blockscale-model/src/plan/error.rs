@@ -1,0 +1,170 @@
+//! Why a conversion cannot be planned.
+
+use crate::catalog::Refusal;
+use crate::recipe::Target;
+
+/// Why a conversion cannot be planned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Weights whose scales are missing, doubled or misshapen.
+    #[error("{}", refusals(.0))]
+    Refused(Vec<Refusal>),
+    /// The architecture is known, and known to be something else.
+    #[error("model_type `{model_type}` is not supported: {reason}")]
+    UnsupportedModel {
+        /// `model_type` of the config.
+        model_type: String,
+        /// What is different about it.
+        reason: String,
+    },
+    /// The recipe was written for another model.
+    #[error(
+        "recipe `{recipe}` is for model_type {}, this checkpoint says {}; give another --recipe, or --to FORMAT",
+        list(expected), found.as_ref().map_or("nothing (no config.json)".to_owned(), |f| format!("`{f}`"))
+    )]
+    OtherModel {
+        /// Name of the recipe.
+        recipe: String,
+        /// Model types it is for.
+        expected: Vec<String>,
+        /// Model type of the checkpoint.
+        found: Option<String>,
+    },
+    /// A rule that decides nothing is a typing mistake until it says otherwise.
+    #[error(
+        "rule {rule} of recipe `{recipe}` ({}) matches no weight that an earlier rule left; \
+         correct it, or set optional = true",
+        list(patterns)
+    )]
+    RuleMatchesNothing {
+        /// Name of the recipe.
+        recipe: String,
+        /// Number of the rule, from 1.
+        rule: usize,
+        /// Its patterns.
+        patterns: Vec<String>,
+    },
+    /// A weight that no rule speaks of.
+    #[error(
+        "no rule of recipe `{recipe}` matches `{weight}`; end the recipe with match = [\"*\"], to = \"keep\" to copy the rest"
+    )]
+    NoRule {
+        /// Name of the recipe.
+        recipe: String,
+        /// The weight.
+        weight: String,
+    },
+    /// The rule does not accept a weight stored like this.
+    #[error("`{weight}` is stored as {found}; this recipe expects {expected} there")]
+    NotAccepted {
+        /// The weight.
+        weight: String,
+        /// What the rule accepts.
+        expected: String,
+        /// How it is stored.
+        found: String,
+    },
+    /// Integers and booleans have no other format.
+    #[error("`{weight}` holds {found} values, which cannot become {to}")]
+    NotNumbers {
+        /// The weight.
+        weight: String,
+        /// Its dtype.
+        found: String,
+        /// What the rule asks for.
+        to: Target,
+    },
+    /// Block scales need rows and columns.
+    #[error("`{weight}` has shape {shape:?}; {to} needs a matrix")]
+    NotAMatrix {
+        /// The weight.
+        weight: String,
+        /// Its shape.
+        shape: Vec<usize>,
+        /// What the rule asks for.
+        to: Target,
+    },
+    /// A row of the weight is not a whole number of blocks.
+    #[error("`{weight}` has {cols} columns; {to} needs a multiple of {block}")]
+    PartialBlock {
+        /// The weight.
+        weight: String,
+        /// Its columns.
+        cols: usize,
+        /// What the rule asks for.
+        to: Target,
+        /// Columns of one block.
+        block: usize,
+    },
+    /// The architecture fixes the shape of this weight, and it is another.
+    #[error(
+        "`{weight}` (from `{source_name}`) has shape {found:?}, but config.json makes it {expected:?}; \
+         a tensor of another module may be stored under this name"
+    )]
+    WrongShape {
+        /// The weight's native name.
+        weight: String,
+        /// Its name in the checkpoint.
+        source_name: String,
+        /// Shape by the config.
+        expected: Vec<usize>,
+        /// Shape found.
+        found: Vec<usize>,
+    },
+    /// Part of a module that is to be joined is absent.
+    #[error("cannot write `{module}`: `{missing}` is not in the checkpoint")]
+    IncompleteModule {
+        /// The joined weight.
+        module: String,
+        /// The member that is absent.
+        missing: String,
+    },
+    /// Members of a module that is to be joined do not fit on top of each other.
+    #[error("cannot write `{module}`: its parts have {found:?} columns")]
+    UnevenModule {
+        /// The joined weight.
+        module: String,
+        /// Columns of each part.
+        found: Vec<usize>,
+    },
+    /// Two source weights would have one name in the output.
+    #[error("`{first}` and `{second}` would both be written as `{name}`; exclude one of them")]
+    SameName {
+        /// The name.
+        name: String,
+        /// One source.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// No known config describes a checkpoint that holds all of these.
+    #[error(
+        "the output would mix {}; no loader's config describes that: convert every weight, or write a recipe for it",
+        list(formats)
+    )]
+    MixedFormats {
+        /// The formats.
+        formats: Vec<String>,
+    },
+    /// Sizes beyond 64 bits, or a header beyond the format's limit.
+    #[error("output shard: {0}")]
+    Header(#[from] crate::HeaderError),
+}
+
+fn list(names: &[String]) -> String {
+    names
+        .iter()
+        .map(|n| format!("`{n}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn refusals(all: &[Refusal]) -> String {
+    const SHOWN: usize = 8;
+    let mut text: Vec<String> = all.iter().take(SHOWN).map(ToString::to_string).collect();
+    if all.len() > SHOWN {
+        text.push(format!("and {} more", all.len() - SHOWN));
+    }
+    text.join("\n")
+}

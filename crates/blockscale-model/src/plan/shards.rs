@@ -1,0 +1,69 @@
+//! Which weight goes into which output shard, and where in it.
+
+use std::collections::BTreeMap;
+
+use super::{PlanError, PlanOptions, PlannedShard, PlannedWeight};
+use crate::{NewTensor, lay_out};
+
+/// Puts the weights into shards in order and settles every byte range.
+///
+/// One file is called `model.safetensors` unless `numbered`.
+pub(super) fn place(
+    weights: &mut [PlannedWeight],
+    options: &PlanOptions,
+    numbered: bool,
+) -> Result<Vec<PlannedShard>, PlanError> {
+    let bounds = cut(weights, options.max_shard_bytes);
+    let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
+    let numbered = numbered || bounds.len() > 1;
+    let mut shards = Vec::with_capacity(bounds.len());
+    for (i, range) in bounds.iter().cloned().enumerate() {
+        let name = if numbered {
+            format!("model-{:05}-of-{:05}.safetensors", i + 1, bounds.len())
+        } else {
+            "model.safetensors".to_owned()
+        };
+        let members = &mut weights[range.clone()];
+        let tensors: Vec<NewTensor> = members
+            .iter()
+            .flat_map(|w| &w.tensors)
+            .map(|t| NewTensor {
+                name: t.name.clone(),
+                dtype: t.dtype,
+                shape: t.shape.clone(),
+            })
+            .collect();
+        let layout = lay_out(&tensors, &metadata)?;
+        let slots = members.iter_mut().flat_map(|w| {
+            w.shard = i;
+            &mut w.tensors
+        });
+        for (tensor, place) in slots.zip(layout.ranges) {
+            tensor.range = place;
+        }
+        shards.push(PlannedShard {
+            name,
+            header: layout.bytes,
+            len: layout.file_len,
+            weights: range,
+        });
+    }
+    Ok(shards)
+}
+
+/// Ranges of weights, each of at most `limit` bytes where one weight allows it.
+/// There is always at least one, so an empty checkpoint stays a checkpoint.
+fn cut(weights: &[PlannedWeight], limit: u64) -> Vec<std::ops::Range<usize>> {
+    let mut ranges = Vec::new();
+    let (mut start, mut bytes) = (0, 0u64);
+    for (i, weight) in weights.iter().enumerate() {
+        let own = weight.bytes();
+        if i > start && bytes.saturating_add(own) > limit {
+            ranges.push(start..i);
+            (start, bytes) = (i, 0);
+        }
+        bytes = bytes.saturating_add(own);
+    }
+    ranges.push(start..weights.len());
+    ranges
+}

@@ -1,0 +1,155 @@
+//! The way from a stored format to another, chosen so that what can be exact is.
+
+use blockscale::encode::ScaleRule;
+use blockscale::format::{Block, Element, Format, GlobalScale, ScaleElement};
+use safetensors::Dtype;
+
+use crate::catalog::Encoding;
+use crate::recipe::{ScaleRuleName, Target};
+
+/// What is done to the numbers of a weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Bytes as they are.
+    Copy,
+    /// To plain numbers, each rounded once.
+    Decode(Dtype),
+    /// To a block format with scales chosen afresh.
+    Encode {
+        /// The format.
+        to: Format,
+        /// How block scales are chosen.
+        rule: ScaleRule,
+    },
+    /// FP8 scales rounded up to powers of two; only codes whose scale changes are
+    /// rounded again.
+    RoundScalesUp {
+        /// The format, with the same element and block.
+        to: Format,
+    },
+    /// FP8 scales to F32 of the same value, codes as they are.
+    WidenScales {
+        /// The format, with the same element and block.
+        to: Format,
+    },
+    /// One FP8 tensor scale repeated over a block grid, codes as they are.
+    SpreadScale {
+        /// The format, with the same element.
+        to: Format,
+    },
+}
+
+/// What the numbers of an output weight must satisfy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Expectation {
+    /// Equal to the source's.
+    Exact,
+    /// SQNR of at least so many dB, and no NaN or infinity lost.
+    AtLeastDb(f64),
+}
+
+/// SQNR below which a weight of ordinary distribution has met a wrong scale,
+/// layout or nibble order, not just rounding.
+///
+/// NVFP4 reaches 20.4 dB on gaussian weights and FP8 31.5; a wrong scale layout
+/// gives about 9 dB, a wrong nibble order less than 0.
+fn bound_db(from: &Encoding, to: &Format) -> f64 {
+    match (to.element, to.global, from) {
+        (Element::E2m1, GlobalScale::None, _) => 16.0,
+        (Element::E2m1, _, _) => 19.0,
+        // Values that lie on another grid fall on few points between two codes,
+        // and their errors do not average out. What holds always is that E4M3
+        // is off by 1/16 at most, which is 24.08 dB.
+        (_, _, Encoding::Block(_)) => 24.0,
+        _ => 30.0,
+    }
+}
+
+/// SQNR bound of 16-bit floats. BF16 has 8 significant bits: 55 dB.
+const HALF_BOUND_DB: f64 = 50.0;
+
+/// Chooses the step from `from` to `to`. `None` if `from` holds no numbers.
+pub(super) fn choose(from: &Encoding, to: Target, rule: Option<ScaleRuleName>) -> Option<Step> {
+    if let Some(dtype) = to.plain_dtype() {
+        return match from {
+            Encoding::Plain(found) if *found == dtype => Some(Step::Copy),
+            _ if from.is_plain_float() || from.format().is_some() => Some(Step::Decode(dtype)),
+            _ => None,
+        };
+    }
+    let Some(to) = to.format() else {
+        return Some(Step::Copy);
+    };
+    let rule = match rule {
+        None => to.default_rule(),
+        Some(ScaleRuleName::Amax) => ScaleRule::Amax,
+        Some(ScaleRuleName::PowerOfTwo) => ScaleRule::RceilMin1e4,
+    };
+    match from {
+        Encoding::Block(from) => Some(between_blocks(from, to, rule)),
+        _ if from.is_plain_float() => Some(Step::Encode { to, rule }),
+        Encoding::Plain(_) => None,
+    }
+}
+
+fn between_blocks(from: &Format, to: Format, rule: ScaleRule) -> Step {
+    let powers_of_two = rule != ScaleRule::Amax;
+    let same_nvfp4 = Format {
+        global: to.global,
+        ..*from
+    } == to
+        && to.global != GlobalScale::None;
+    if same_nvfp4 || (*from == to && (!powers_of_two || from.scale == ScaleElement::E8m0Fnu)) {
+        return Step::Copy;
+    }
+    if from.element != to.element || from.element == Element::E2m1 {
+        return Step::Encode { to, rule };
+    }
+    match from.block {
+        block if block == to.block && from.scale == ScaleElement::E8m0Fnu => {
+            Step::WidenScales { to }
+        }
+        block if block == to.block && powers_of_two => Step::RoundScalesUp { to },
+        block if block == to.block => Step::WidenScales { to },
+        Block::Tensor if !powers_of_two && to.scale == ScaleElement::F32 => {
+            Step::SpreadScale { to }
+        }
+        _ => Step::Encode { to, rule },
+    }
+}
+
+impl Step {
+    /// The encoding that the step leaves, given the one it meets.
+    pub fn result(&self, from: &Encoding) -> Encoding {
+        match *self {
+            Self::Copy => *from,
+            Self::Decode(dtype) => Encoding::Plain(dtype),
+            Self::Encode { to, .. }
+            | Self::RoundScalesUp { to }
+            | Self::WidenScales { to }
+            | Self::SpreadScale { to } => Encoding::Block(to),
+        }
+    }
+
+    /// What the numbers must satisfy afterwards.
+    pub(super) fn expectation(&self, from: &Encoding) -> Expectation {
+        match self {
+            Self::Copy | Self::WidenScales { .. } | Self::SpreadScale { .. } => Expectation::Exact,
+            Self::Decode(_) | Self::Encode { .. } | Self::RoundScalesUp { .. } => {
+                Expectation::between(from, &self.result(from))
+            }
+        }
+    }
+}
+
+impl Expectation {
+    /// What a weight stored as `to` must satisfy that was made from one stored as `from`.
+    pub fn between(from: &Encoding, to: &Encoding) -> Self {
+        match (from, to) {
+            (_, Encoding::Block(format)) => Self::AtLeastDb(bound_db(from, format)),
+            (_, Encoding::Plain(Dtype::F32)) => Self::Exact,
+            (Encoding::Plain(a), Encoding::Plain(b)) if a == b => Self::Exact,
+            _ => Self::AtLeastDb(HALF_BOUND_DB),
+        }
+    }
+}

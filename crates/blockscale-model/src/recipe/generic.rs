@@ -1,0 +1,105 @@
+//! The recipe behind `--to`: one format for every weight that takes it.
+
+use super::{Module, Naming, Pattern, Recipe, Rule, Stored, Target, VERSION};
+
+/// Weights that are left alone unless `--include` names them: tables, norms,
+/// heads and routers lose more by rounding than they save.
+const LEFT_ALONE: [&str; 7] = [
+    "*norm*",
+    "*embed*",
+    "*lm_head*",
+    "head.weight",
+    "*.gate.weight",
+    "*router*",
+    "*.bias",
+];
+
+/// Siblings that runtimes join into one matrix and that therefore have to share
+/// one NVFP4 global scale.
+const JOINED: [(&str, &[&str]); 5] = [
+    ("qkv_proj", &["q_proj", "k_proj", "v_proj"]),
+    ("gate_up_proj", &["gate_proj", "up_proj"]),
+    ("w13", &["w1", "w3"]),
+    ("fused_wqa_wkv", &["wq_a", "wkv"]),
+    ("fused_qkv_a_proj", &["q_a_proj", "kv_a_proj_with_mqa"]),
+];
+
+/// Every matrix to `target`.
+///
+/// `exclude` wins over `include`; without `include` everything is included but
+/// norms, embeddings, output heads, routers and biases. Block-scaled weights
+/// are always decoded when `target` is plain, whatever their name, unless
+/// excluded.
+pub fn generic(target: Target, include: Vec<Pattern>, exclude: Vec<Pattern>) -> Recipe {
+    let mut rules = Vec::new();
+    if !exclude.is_empty() {
+        rules.push(rule(exclude, Target::Keep));
+    }
+    if include.is_empty() {
+        let stored = if target.is_plain() {
+            vec![Stored::Plain]
+        } else {
+            Vec::new()
+        };
+        rules.push(Rule {
+            stored,
+            optional: true,
+            ..rule(patterns(&LEFT_ALONE), Target::Keep)
+        });
+        rules.push(Rule {
+            optional: true,
+            ..matrices(patterns(&["*"]), target)
+        });
+    } else {
+        rules.push(matrices(include, target));
+    }
+    rules.push(Rule {
+        optional: true,
+        ..rule(patterns(&["*"]), Target::Keep)
+    });
+    Recipe {
+        version: VERSION,
+        name: format!("to {target}"),
+        summary: String::new(),
+        naming: Naming::Keep,
+        model_types: Vec::new(),
+        rules,
+    }
+}
+
+/// The rule that converts: matrices only, joined siblings under one global scale.
+fn matrices(include: Vec<Pattern>, target: Target) -> Rule {
+    let modules = JOINED.iter().map(|(name, rows)| Module {
+        name: (*name).to_owned(),
+        rows: rows.iter().map(|r| (*r).to_owned()).collect(),
+    });
+    Rule {
+        matrices: true,
+        modules: modules.collect(),
+        share_global: target == Target::Nvfp4,
+        ..rule(include, target)
+    }
+}
+
+fn patterns(texts: &[&str]) -> Vec<Pattern> {
+    texts.iter().filter_map(|t| t.parse().ok()).collect()
+}
+
+fn rule(patterns: Vec<Pattern>, to: Target) -> Rule {
+    Rule {
+        patterns,
+        stored: Vec::new(),
+        matrices: false,
+        to,
+        accept: Vec::new(),
+        label: None,
+        part: None,
+        scale_name: None,
+        scale_rule: None,
+        modules: Vec::new(),
+        fuse: false,
+        share_global: false,
+        exact: false,
+        optional: false,
+    }
+}

@@ -1,0 +1,103 @@
+//! Output formats, as recipes and `--to` name them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use blockscale::format::Format;
+use safetensors::Dtype;
+use serde::{Deserialize, Serialize};
+
+/// What a weight becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// Stays as it is, byte for byte.
+    Keep,
+    /// BF16 numbers.
+    Bf16,
+    /// F16 numbers.
+    F16,
+    /// F32 numbers.
+    F32,
+    /// E4M3 in 128x128 blocks with F32 scales.
+    Fp8Block,
+    /// E4M3 in 128x128 blocks with power-of-two (E8M0) scales.
+    #[serde(rename = "fp8-block-ue8m0")]
+    Fp8BlockUe8m0,
+    /// E2M1 in blocks of 16 with E4M3 scales and a global multiplier.
+    Nvfp4,
+}
+
+impl Target {
+    /// Every target that changes a weight.
+    pub const CONVERSIONS: [Self; 6] = [
+        Self::Bf16,
+        Self::F16,
+        Self::F32,
+        Self::Fp8Block,
+        Self::Fp8BlockUe8m0,
+        Self::Nvfp4,
+    ];
+
+    /// The name used in recipes and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Bf16 => "bf16",
+            Self::F16 => "f16",
+            Self::F32 => "f32",
+            Self::Fp8Block => "fp8-block",
+            Self::Fp8BlockUe8m0 => "fp8-block-ue8m0",
+            Self::Nvfp4 => "nvfp4",
+        }
+    }
+
+    /// The block format written, for targets that have one.
+    pub fn format(self) -> Option<Format> {
+        match self {
+            Self::Keep | Self::Bf16 | Self::F16 | Self::F32 => None,
+            Self::Fp8Block => Some(Format::FP8_BLOCK),
+            Self::Fp8BlockUe8m0 => Some(Format::FP8_BLOCK_UE8M0),
+            Self::Nvfp4 => Some(Format::NVFP4),
+        }
+    }
+
+    /// The dtype written, for targets without scales.
+    pub fn plain_dtype(self) -> Option<Dtype> {
+        match self {
+            Self::Bf16 => Some(Dtype::BF16),
+            Self::F16 => Some(Dtype::F16),
+            Self::F32 => Some(Dtype::F32),
+            _ => None,
+        }
+    }
+
+    /// Whether it writes numbers without scales.
+    pub fn is_plain(self) -> bool {
+        self.plain_dtype().is_some()
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A word that names no target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no output format; there are bf16, f16, f32, fp8-block, fp8-block-ue8m0 and nvfp4"
+)]
+pub struct UnknownTarget(pub String);
+
+impl FromStr for Target {
+    type Err = UnknownTarget;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTarget> {
+        Self::CONVERSIONS
+            .into_iter()
+            .find(|t| t.name() == text)
+            .ok_or_else(|| UnknownTarget(text.to_owned()))
+    }
+}
