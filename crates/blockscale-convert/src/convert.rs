@@ -1,0 +1,436 @@
+//! The streaming conversion: read, transform, write, one shard after another.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use blockscale::encode;
+use blockscale_model::catalog::{Encoding, PartRole};
+use blockscale_model::plan::{Expectation, Plan, PlannedWeight, Step};
+use rayon::prelude::*;
+
+use crate::ConvertError;
+use crate::jobs::{Cutter, Job, OutRows};
+use crate::journal::{FinishedShard, JOURNAL, fingerprint};
+use crate::manifest::{FileHash, MANIFEST, Manifest};
+use crate::output_dir::{self, Existing};
+use crate::sink::{PartialFile, write_file};
+use crate::tally::{Comparison, Tally};
+use crate::transform::{self, Transformed};
+use crate::weights::{Run, RunBytes, Weights, decode, run_alignment};
+
+/// Jobs that wait between two stages.
+const QUEUE: usize = 2;
+
+/// Choices of a conversion that do not change its output.
+#[derive(Clone, Debug)]
+pub struct ConvertOptions {
+    /// Bytes that buffers may take.
+    pub max_memory: u64,
+    /// SQNR bound in place of each format's own.
+    pub min_sqnr: Option<f64>,
+    /// What to do about an output folder that holds something.
+    pub existing: Existing,
+}
+
+impl Default for ConvertOptions {
+    fn default() -> Self {
+        Self {
+            max_memory: 1 << 30,
+            min_sqnr: None,
+            existing: Existing::Refuse,
+        }
+    }
+}
+
+/// Hears how a conversion goes.
+pub trait Progress: Sync {
+    /// So many output bytes are to be written; `done` are there already.
+    fn start(&self, _total: u64, _done: u64) {}
+    /// So many more output bytes are written.
+    fn advance(&self, _bytes: u64) {}
+}
+
+/// Hears nothing.
+impl Progress for () {}
+
+/// Converts by `plan` into the folder `out`.
+///
+/// Returns the manifest, which is also written there. Until the end the folder
+/// holds a journal; a conversion that stopped for any reason goes on with
+/// [`Existing::Resume`] and ends in the same bytes.
+///
+/// # Errors
+/// [`ConvertError`]. The source is never touched, and no file has its final name
+/// before it is complete and checked.
+pub fn convert(
+    weights: Weights<'_>,
+    plan: &Plan,
+    out: &Path,
+    options: &ConvertOptions,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<Manifest, ConvertError> {
+    let id = fingerprint(weights.source, plan, options.min_sqnr);
+    let cutter = Cutter {
+        plan,
+        weights,
+        max_memory: options.max_memory,
+    };
+    cutter.peak_bytes()?;
+    let (mut journal, mut finished) = output_dir::prepare(out, &id, options.existing)?;
+    output_dir::check_finished(out, &finished)?;
+    progress.start(plan.output_bytes(), finished.iter().map(|s| s.len).sum());
+
+    for (i, shard) in plan.shards.iter().enumerate() {
+        if finished.iter().any(|f| f.name == shard.name) {
+            continue;
+        }
+        let work = ShardWork {
+            cutter: &cutter,
+            plan,
+            shard: i,
+            min_sqnr: options.min_sqnr,
+        };
+        let done = work.run(out, progress, stop)?;
+        journal.finished(&done)?;
+        finished.push(done);
+    }
+    // A journal lists shards in the order in which they were finished.
+    finished.sort_by(|a, b| a.name.cmp(&b.name));
+
+    let mut others = Vec::new();
+    let own = [MANIFEST, JOURNAL];
+    for name in plan
+        .copied_files
+        .iter()
+        .filter(|name| !own.contains(&name.as_str()))
+    {
+        let bytes = weights.source.read_other(name)?;
+        write_file(out, name, &bytes)?;
+        others.push(FileHash::of(name, &bytes));
+    }
+    others.extend(
+        plan.documents
+            .iter()
+            .map(|d| FileHash::of(&d.name, &d.bytes)),
+    );
+    let manifest = Manifest::new(weights.source, plan, finished, others);
+    write_file(out, MANIFEST, &manifest.to_json())?;
+    for document in &plan.documents {
+        write_file(out, &document.name, &document.bytes)?;
+    }
+    journal.remove()?;
+    Ok(manifest)
+}
+
+/// Bytes that buffers take at most.
+///
+/// # Errors
+/// [`ConvertError::Memory`] if `max_memory` does not hold one row of blocks.
+pub fn peak_memory(
+    weights: Weights<'_>,
+    plan: &Plan,
+    max_memory: u64,
+) -> Result<u64, ConvertError> {
+    Cutter {
+        plan,
+        weights,
+        max_memory,
+    }
+    .peak_bytes()
+}
+
+/// What the reading stage hands on.
+struct Loaded {
+    job: Job,
+    bytes: RunBytes,
+}
+
+/// What the writing stage is given.
+struct Chunk {
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// One shard on its way.
+struct ShardWork<'a> {
+    cutter: &'a Cutter<'a>,
+    plan: &'a Plan,
+    shard: usize,
+    min_sqnr: Option<f64>,
+}
+
+impl ShardWork<'_> {
+    fn run(
+        &self,
+        out: &Path,
+        progress: &dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<FinishedShard, ConvertError> {
+        let shard = &self.plan.shards[self.shard];
+        let jobs = self.cutter.shard(self.shard)?;
+        let file = PartialFile::create(out, &shard.name, shard.len)?;
+        file.write_at(0, &shard.header)?;
+        progress.advance(shard.header.len() as u64);
+
+        let (loaded, to_compute) = sync_channel(QUEUE);
+        let (computed, to_write) = sync_channel(QUEUE);
+        let comparisons = thread::scope(|scope| {
+            // Each stage owns the ends of its channels: when it stops, they close and
+            // its neighbours end too.
+            let reader = scope.spawn(move || self.read(jobs, &loaded, stop));
+            let writer = scope.spawn(|| write(&file, to_write, progress));
+            let compute = move || self.compute(to_compute, &computed);
+            let compared = compute();
+            let read = join(reader);
+            let written = join(writer);
+            read.and(written).and(compared)
+        })?;
+        let blake3 = file.publish()?;
+        Ok(FinishedShard {
+            name: shard.name.clone(),
+            len: shard.len,
+            blake3,
+            comparisons,
+        })
+    }
+
+    fn read(
+        &self,
+        jobs: Vec<Job>,
+        next: &SyncSender<Loaded>,
+        stop: &AtomicBool,
+    ) -> Result<(), ConvertError> {
+        let weights = &self.cutter.weights;
+        for job in jobs {
+            if stop.load(Ordering::Relaxed) {
+                return Err(ConvertError::Interrupted);
+            }
+            let bytes = match &job {
+                Job::Copy {
+                    tensor,
+                    offset,
+                    len,
+                    ..
+                } => {
+                    let mut codes = vec![0; *len];
+                    weights.read_tensor(*tensor, *offset, &mut codes)?;
+                    RunBytes {
+                        codes,
+                        ..RunBytes::default()
+                    }
+                }
+                Job::Scan { run, .. } | Job::Compute { run, .. } => weights.read(run)?,
+            };
+            if next.send(Loaded { job, bytes }).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn compute(
+        &self,
+        jobs: Receiver<Loaded>,
+        next: &SyncSender<Chunk>,
+    ) -> Result<Vec<Comparison>, ConvertError> {
+        let mut state = ComputeState::new(self);
+        for Loaded { job, bytes } in jobs {
+            let chunks = match job {
+                Job::Copy { to, .. } => vec![Chunk {
+                    offset: to,
+                    bytes: bytes.codes,
+                }],
+                Job::Scan { planned, run } => {
+                    state.scan(planned, &run, &bytes)?;
+                    Vec::new()
+                }
+                Job::Compute {
+                    planned,
+                    run,
+                    out,
+                    last,
+                } => state.compute(planned, &run, &out, last, &bytes)?,
+            };
+            for chunk in chunks {
+                if next.send(chunk).is_err() {
+                    return Ok(Vec::new());
+                }
+            }
+        }
+        state.finish()
+    }
+}
+
+fn join<T>(handle: thread::ScopedJoinHandle<'_, T>) -> T {
+    handle
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn write(
+    file: &PartialFile,
+    chunks: Receiver<Chunk>,
+    progress: &dyn Progress,
+) -> Result<(), ConvertError> {
+    for Chunk { offset, bytes } in chunks {
+        file.write_at(offset, &bytes)?;
+        progress.advance(bytes.len() as u64);
+    }
+    Ok(())
+}
+
+/// What the computing stage remembers between jobs.
+struct ComputeState<'a> {
+    work: &'a ShardWork<'a>,
+    /// Largest magnitudes by weight or by group of weights.
+    amax: HashMap<AmaxKey, f32>,
+    tally: Tally,
+    rows_done: usize,
+    comparisons: Vec<Comparison>,
+    failures: Vec<crate::NumberFailure>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum AmaxKey {
+    Weight(usize),
+    Group(usize),
+}
+
+impl<'a> ComputeState<'a> {
+    fn new(work: &'a ShardWork<'a>) -> Self {
+        Self {
+            work,
+            amax: HashMap::new(),
+            tally: Tally::default(),
+            rows_done: 0,
+            comparisons: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    fn key(&self, planned: usize) -> AmaxKey {
+        let group = self.work.plan.weights[planned].global_group;
+        group.map_or(AmaxKey::Weight(planned), AmaxKey::Group)
+    }
+
+    fn values(&self, run: &Run, bytes: &RunBytes) -> Result<Vec<f32>, ConvertError> {
+        let weights = &self.work.cutter.weights;
+        decode(weights.weight(run), weights.shape(run), bytes)
+    }
+
+    fn scan(&mut self, planned: usize, run: &Run, bytes: &RunBytes) -> Result<(), ConvertError> {
+        let largest = largest(&self.values(run, bytes)?);
+        let known = self.amax.entry(self.key(planned)).or_insert(0.0);
+        *known = known.max(largest);
+        Ok(())
+    }
+
+    /// The second-level scale to write with a run.
+    fn global(&self, planned: usize, values: &[f32]) -> f32 {
+        match self.work.plan.weights[planned].step {
+            Step::Encode { to, .. } if crate::weights::has_global(&to) => {
+                // Without a scan the run is all of the weight.
+                let known = self.amax.get(&self.key(planned)).copied();
+                encode::global_scale(&to, known.unwrap_or_else(|| largest(values)))
+            }
+            _ => 1.0,
+        }
+    }
+
+    fn compute(
+        &mut self,
+        planned: usize,
+        run: &Run,
+        out: &OutRows,
+        last: bool,
+        bytes: &RunBytes,
+    ) -> Result<Vec<Chunk>, ConvertError> {
+        let weight = &self.work.plan.weights[planned];
+        let source = self.work.cutter.weights.weight(run);
+        let values = self.values(run, bytes)?;
+        let global = self.global(planned, &values);
+        let done = transform::apply(&weight.step, source, run, bytes, &values, global)?;
+        self.tally.add(self.rows_done, &done.stats, &done.nans);
+        self.rows_done += run.rows.len();
+        if last {
+            self.close(weight, source.encoding);
+        }
+        Ok(place(weight, &source.encoding, out, last, done, global))
+    }
+
+    /// Ends a weight: its comparison is complete.
+    fn close(&mut self, weight: &PlannedWeight, from: Encoding) {
+        let to = weight.step.result(&from);
+        let expectation = match (weight.expectation, self.work.min_sqnr) {
+            (Expectation::AtLeastDb(_), Some(db)) => Expectation::AtLeastDb(db),
+            (expectation, _) => expectation,
+        };
+        let tally = std::mem::take(&mut self.tally);
+        let names = (from.to_string(), to.to_string());
+        let (comparison, failure) = tally.finish(&weight.name, names, &weight.shape, expectation);
+        self.rows_done = 0;
+        self.comparisons.push(comparison);
+        self.failures.extend(failure);
+    }
+
+    fn finish(self) -> Result<Vec<Comparison>, ConvertError> {
+        if self.failures.is_empty() {
+            Ok(self.comparisons)
+        } else {
+            Err(ConvertError::Numbers(self.failures))
+        }
+    }
+}
+
+fn largest(values: &[f32]) -> f32 {
+    values
+        .par_chunks(1 << 16)
+        .map(encode::amax)
+        .reduce(|| 0.0, f32::max)
+}
+
+/// The chunks of a transformed run at their places in the shard.
+fn place(
+    weight: &PlannedWeight,
+    from: &Encoding,
+    out: &OutRows,
+    last: bool,
+    done: Transformed,
+    global: f32,
+) -> Vec<Chunk> {
+    let matrices = blockscale_model::catalog::Matrices::of(&weight.shape);
+    let first_row = out.matrix * matrices.shape.rows + out.rows.start;
+    let start = |role| weight.tensor(role).map(|t| t.range.start);
+    let mut chunks = Vec::with_capacity(3);
+    if let Some(start) = start(PartRole::Codes) {
+        let row = done.codes.len() / out.rows.len().max(1);
+        chunks.push(Chunk {
+            offset: start + first_row as u64 * row as u64,
+            bytes: done.codes,
+        });
+    }
+    if let (Some(start), Encoding::Block(format)) =
+        (start(PartRole::BlockScale), weight.step.result(from))
+    {
+        debug_assert_eq!(
+            out.rows.start % run_alignment(&format, matrices.shape.rows),
+            0
+        );
+        let range = crate::weights::scale_range(&format, matrices.shape, out.matrix, &out.rows);
+        chunks.push(Chunk {
+            offset: start + range.start as u64,
+            bytes: done.scales,
+        });
+    }
+    if let (true, Some(start)) = (last, start(PartRole::GlobalScale)) {
+        chunks.push(Chunk {
+            offset: start,
+            bytes: global.to_le_bytes().to_vec(),
+        });
+    }
+    chunks
+}

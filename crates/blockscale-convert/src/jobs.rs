@@ -1,0 +1,246 @@
+//! A shard's work, cut into pieces that fit the memory limit.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use blockscale::format::Shape;
+use blockscale_model::catalog::{Encoding, PartRole};
+use blockscale_model::plan::{Plan, PlannedWeight, Step};
+
+use crate::ConvertError;
+use crate::weights::{Run, Weights, has_global, plain_row_bytes, run_alignment};
+
+/// Jobs that are in memory at once: being read, queued, computed, queued, written.
+const IN_FLIGHT: u64 = 8;
+
+/// Bytes moved by one copy job, and computed by one run: more gains nothing.
+const LARGEST_JOB: u64 = 64 << 20;
+
+/// One piece of work, in the order of the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Bytes of one tensor to one place of the shard.
+    Copy {
+        tensor: usize,
+        offset: u64,
+        len: usize,
+        to: u64,
+    },
+    /// Largest magnitude of a run, for the global scale of planned weight `planned`.
+    Scan { planned: usize, run: Run },
+    /// A run through the step of planned weight `planned`.
+    Compute {
+        planned: usize,
+        run: Run,
+        out: OutRows,
+        last: bool,
+    },
+}
+
+/// Where the rows of a run go in the output weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OutRows {
+    /// Which matrix of the output weight.
+    pub(crate) matrix: usize,
+    /// Rows of that matrix.
+    pub(crate) rows: Range<usize>,
+}
+
+/// Cuts plans into jobs.
+pub(crate) struct Cutter<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) weights: Weights<'a>,
+    pub(crate) max_memory: u64,
+}
+
+impl Cutter<'_> {
+    fn job_bytes(&self) -> u64 {
+        (self.max_memory / IN_FLIGHT).clamp(1, LARGEST_JOB)
+    }
+
+    /// The jobs of one shard.
+    pub(crate) fn shard(&self, shard: usize) -> Result<Vec<Job>, ConvertError> {
+        let mut jobs = Vec::new();
+        let mut scanned = HashSet::new();
+        for planned in self.plan.shards[shard].weights.clone() {
+            let weight = &self.plan.weights[planned];
+            if weight.step == Step::Copy {
+                self.copy(weight, &mut jobs);
+                continue;
+            }
+            let runs = self.runs(weight)?;
+            match weight.global_group {
+                Some(group) if scanned.insert(group) => self.scan_group(group, &mut jobs)?,
+                None if needs_scan(weight) && runs.len() > 1 => {
+                    jobs.extend(runs.iter().map(|(run, _)| Job::Scan {
+                        planned,
+                        run: run.clone(),
+                    }));
+                }
+                _ => {}
+            }
+            let last = runs.len();
+            jobs.extend(
+                runs.into_iter()
+                    .enumerate()
+                    .map(|(i, (run, out))| Job::Compute {
+                        planned,
+                        run,
+                        out,
+                        last: i + 1 == last,
+                    }),
+            );
+        }
+        Ok(jobs)
+    }
+
+    /// Largest number of bytes that any job of the plan holds at once, times the
+    /// jobs in flight.
+    pub(crate) fn peak_bytes(&self) -> Result<u64, ConvertError> {
+        let mut largest = 0;
+        for weight in &self.plan.weights {
+            let bytes = if weight.step == Step::Copy {
+                weight.bytes().min(self.job_bytes())
+            } else {
+                let runs = self.runs(weight)?;
+                let longest = runs
+                    .iter()
+                    .map(|(run, _)| run.rows.len())
+                    .max()
+                    .unwrap_or(0);
+                self.row_cost(weight, runs.first().map_or(0, |(run, _)| run.weight))
+                    * longest as u64
+            };
+            largest = largest.max(bytes);
+        }
+        Ok(largest * IN_FLIGHT)
+    }
+
+    fn scan_group(&self, group: usize, jobs: &mut Vec<Job>) -> Result<(), ConvertError> {
+        for (planned, weight) in self.plan.weights.iter().enumerate() {
+            if weight.global_group == Some(group) {
+                let runs = self.runs(weight)?;
+                jobs.extend(runs.into_iter().map(|(run, _)| Job::Scan { planned, run }));
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(&self, weight: &PlannedWeight, jobs: &mut Vec<Job>) {
+        for tensor in &weight.tensors {
+            let mut to = tensor.range.start;
+            for from in &tensor.copied_from {
+                let mut offset = from.range.start;
+                while offset < from.range.end {
+                    let len = (from.range.end - offset).min(self.job_bytes()) as usize;
+                    jobs.push(Job::Copy {
+                        tensor: from.tensor,
+                        offset,
+                        len,
+                        to,
+                    });
+                    offset += len as u64;
+                    to += len as u64;
+                }
+            }
+        }
+    }
+
+    /// The runs of a planned weight, each with the place of its rows.
+    fn runs(&self, weight: &PlannedWeight) -> Result<Vec<(Run, OutRows)>, ConvertError> {
+        let out_rows = blockscale_model::catalog::Matrices::of(&weight.shape)
+            .shape
+            .rows
+            .max(1);
+        let mut runs = Vec::new();
+        let mut done = 0;
+        for piece in &weight.pieces {
+            let matrix_rows = self.weights.catalog.weights[piece.weight]
+                .matrices()
+                .shape
+                .rows;
+            let step = self.rows_per_run(weight, piece.weight)?;
+            let mut row = piece.rows.start;
+            while row < piece.rows.end {
+                let matrix = row / matrix_rows;
+                let first = row % matrix_rows;
+                let out_first = done % out_rows;
+                let count = step
+                    .min(piece.rows.end - row)
+                    .min(matrix_rows - first)
+                    .min(out_rows - out_first);
+                let run = Run {
+                    weight: piece.weight,
+                    matrix,
+                    rows: first..first + count,
+                };
+                let out = OutRows {
+                    matrix: done / out_rows,
+                    rows: out_first..out_first + count,
+                };
+                runs.push((run, out));
+                row += count;
+                done += count;
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Rows of a run: as many as the memory limit holds, in whole blocks of both sides.
+    fn rows_per_run(&self, weight: &PlannedWeight, source: usize) -> Result<usize, ConvertError> {
+        let catalog_weight = &self.weights.catalog.weights[source];
+        let matrix = catalog_weight.matrices().shape;
+        let align = [
+            catalog_weight.encoding,
+            weight.step.result(&catalog_weight.encoding),
+        ]
+        .iter()
+        .filter_map(Encoding::format)
+        .map(|format| run_alignment(format, matrix.rows))
+        .fold(1, least_common_multiple)
+        .min(matrix.rows.max(1));
+        let cost = self.row_cost(weight, source).max(1);
+        let rows = usize::try_from(self.job_bytes() / cost).unwrap_or(usize::MAX);
+        if rows >= align {
+            return Ok(rows / align * align);
+        }
+        let smallest = cost * align as u64;
+        if smallest * IN_FLIGHT > self.max_memory {
+            return Err(ConvertError::Memory {
+                tensor: weight.name.clone(),
+                needed: smallest * IN_FLIGHT,
+                limit: self.max_memory,
+            });
+        }
+        Ok(align)
+    }
+
+    /// Bytes in memory for one row: source, f32 values, output, and the f32
+    /// values of the output decoded again.
+    fn row_cost(&self, weight: &PlannedWeight, source: usize) -> u64 {
+        let from = &self.weights.catalog.weights[source];
+        let cols = from.matrices().shape.cols;
+        let stored = |encoding: &Encoding| match encoding {
+            Encoding::Plain(dtype) => plain_row_bytes(*dtype, cols),
+            Encoding::Block(format) => {
+                let plane = format.scale_shape(Shape::new(1, cols));
+                format.row_bytes(cols) + plane.cols * format.scale.bytes()
+            }
+        };
+        (stored(&from.encoding) + stored(&weight.step.result(&from.encoding)) + 8 * cols) as u64
+    }
+}
+
+/// Whether block scales wait for the largest magnitude of the whole weight.
+pub(crate) fn needs_scan(weight: &PlannedWeight) -> bool {
+    matches!(&weight.step, Step::Encode { to, .. } if has_global(to))
+        && weight.tensor(PartRole::GlobalScale).is_some()
+}
+
+fn least_common_multiple(a: usize, b: usize) -> usize {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x * b
+}

@@ -1,0 +1,106 @@
+//! The output folder before the first byte is written.
+
+use std::fs;
+use std::path::Path;
+
+use crate::ConvertError;
+use crate::journal::{FinishedShard, JOURNAL, Journal};
+use crate::manifest::MANIFEST;
+use crate::sink::{is_partial, write_error};
+
+/// What to do about an output folder that holds something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse it.
+    Refuse,
+    /// Finish the conversion that was interrupted there.
+    Resume,
+    /// Remove the checkpoint in it first. Other files stay.
+    Overwrite,
+}
+
+/// Refuses an output folder that is the source's.
+///
+/// # Errors
+/// [`ConvertError::InPlace`].
+pub fn refuse_in_place(source: &Path, out: &Path) -> Result<(), ConvertError> {
+    let folder = if source.is_file() {
+        source.parent().unwrap_or(source)
+    } else {
+        source
+    };
+    let same = match (fs::canonicalize(folder), fs::canonicalize(out)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    };
+    if same {
+        Err(ConvertError::InPlace {
+            path: out.to_owned(),
+        })
+    } else {
+        Ok(())
+    }
+}
+
+/// Makes the folder ready and opens its journal; lists the shards that are finished.
+pub(crate) fn prepare(
+    out: &Path,
+    fingerprint: &str,
+    existing: Existing,
+) -> Result<(Journal, Vec<FinishedShard>), ConvertError> {
+    fs::create_dir_all(out).map_err(write_error(out, "create"))?;
+    match existing {
+        Existing::Resume => return Journal::resume(out, fingerprint),
+        Existing::Overwrite => remove_checkpoint(out)?,
+        Existing::Refuse => {
+            if names(out)?.next().is_some() {
+                return Err(ConvertError::NotEmpty {
+                    path: out.to_owned(),
+                });
+            }
+        }
+    }
+    Ok((Journal::begin(out, fingerprint)?, Vec::new()))
+}
+
+fn names(dir: &Path) -> Result<impl Iterator<Item = String>, ConvertError> {
+    let entries = fs::read_dir(dir).map_err(write_error(dir, "list"))?;
+    Ok(entries.filter_map(|e| Some(e.ok()?.file_name().to_string_lossy().into_owned())))
+}
+
+/// Removes what a conversion writes; the index first, so that what is left never
+/// looks complete.
+fn remove_checkpoint(dir: &Path) -> Result<(), ConvertError> {
+    let mut doomed: Vec<String> = names(dir)?.filter(|name| is_of_checkpoint(name)).collect();
+    doomed.sort_by_key(|name| name.ends_with(".safetensors"));
+    for name in doomed {
+        let path = dir.join(name);
+        fs::remove_file(&path).map_err(write_error(&path, "remove"))?;
+    }
+    Ok(())
+}
+
+fn is_of_checkpoint(name: &str) -> bool {
+    name.ends_with(".safetensors")
+        || name.ends_with(".safetensors.index.json")
+        || is_partial(name)
+        || ["config.json", "hf_quant_config.json", MANIFEST, JOURNAL].contains(&name)
+}
+
+/// Holds the journal against the folder: each finished shard is there, in full length.
+pub(crate) fn check_finished(out: &Path, finished: &[FinishedShard]) -> Result<(), ConvertError> {
+    for shard in finished {
+        let path = out.join(&shard.name);
+        let found = fs::metadata(&path)
+            .map_err(write_error(&path, "find"))?
+            .len();
+        if found != shard.len {
+            return Err(ConvertError::ShardChanged {
+                path,
+                expected: shard.len,
+                found,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! One run through its step: source bytes in, output bytes and their check out.
+//!
+//! The output is decoded again from the bytes that will be written and compared
+//! with the decoded source, value by value, before it leaves this module.
+
+use std::ops::Range;
+
+use blockscale::decode::Rows;
+use blockscale::encode::{self, ScaleRule};
+use blockscale::format::{Format, Shape};
+use blockscale::stats::ErrorStats;
+use blockscale::transcode;
+use blockscale::{Real, bf16, f16};
+use blockscale_model::Dtype;
+use blockscale_model::catalog::{Encoding, Weight};
+use blockscale_model::plan::Step;
+use rayon::prelude::*;
+
+use crate::ConvertError;
+use crate::weights::{Run, RunBytes, codes_of, decode, rows_per_task, scale_range, split_rows};
+
+/// NaN positions that a report lists.
+pub(crate) const LISTED_NANS: usize = 8;
+
+/// A run after its step.
+pub(crate) struct Transformed {
+    /// Codes, or plain numbers.
+    pub(crate) codes: Vec<u8>,
+    /// Block scales; empty for plain numbers.
+    pub(crate) scales: Vec<u8>,
+    /// Row by row, source against output.
+    pub(crate) stats: Vec<ErrorStats>,
+    /// Rows and columns of the run where the source is NaN, the first few.
+    pub(crate) nans: Vec<[usize; 2]>,
+}
+
+/// Applies `step` to a run of `weight`, stored as `source` and decoded as `values`.
+///
+/// `global` is the second-level scale to write, as stored.
+pub(crate) fn apply(
+    step: &Step,
+    weight: &Weight,
+    run: &Run,
+    source: &RunBytes,
+    values: &[f32],
+    global: f32,
+) -> Result<Transformed, ConvertError> {
+    let shape = Shape::new(run.rows.len(), weight.matrices().shape.cols);
+    let (codes, scales) = match *step {
+        Step::Copy => (source.codes.clone(), source.scales.clone()),
+        Step::Decode(dtype) => (narrow(dtype, values), Vec::new()),
+        Step::Encode { to, rule } => encode(&to, rule, shape, values, global)?,
+        Step::RoundScalesUp { to } => round_scales_up(weight, &to, run, shape, source)?,
+        Step::WidenScales { to } => (source.codes.clone(), widen_scales(weight, &to, source)?),
+        Step::SpreadScale { to } => (source.codes.clone(), spread_scale(&to, shape, source)?),
+    };
+    let (stats, nans) = check(step, weight, shape, values, &codes, &scales, global)?;
+    Ok(Transformed {
+        codes,
+        scales,
+        stats,
+        nans,
+    })
+}
+
+fn narrow(dtype: Dtype, values: &[f32]) -> Vec<u8> {
+    match dtype {
+        Dtype::BF16 => narrow_to::<bf16>(values),
+        Dtype::F16 => narrow_to::<f16>(values),
+        _ => narrow_to::<f32>(values),
+    }
+}
+
+fn narrow_to<T: Real>(values: &[f32]) -> Vec<u8> {
+    let size = size_of::<T>();
+    let mut bytes = vec![0; values.len() * size];
+    bytes
+        .par_chunks_mut(size << 16)
+        .zip(values.par_chunks(1 << 16))
+        .for_each(|(bytes, values)| {
+            for (bytes, value) in bytes.chunks_exact_mut(size).zip(values) {
+                bytes.copy_from_slice(bytemuck::bytes_of(&T::from_f32(*value)));
+            }
+        });
+    bytes
+}
+
+fn encode(
+    to: &Format,
+    rule: ScaleRule,
+    shape: Shape,
+    values: &[f32],
+    global: f32,
+) -> Result<(Vec<u8>, Vec<u8>), ConvertError> {
+    let row_bytes = to.row_bytes(shape.cols);
+    let mut codes = vec![0; shape.rows * row_bytes];
+    let mut scales = vec![0; scale_range(to, shape, 0, &(0..shape.rows)).len()];
+    let step = split_rows(to, shape);
+    let scale_bytes = scale_range(to, shape, 0, &(0..step.min(shape.rows))).len();
+    if shape.cols == 0 || shape.rows == 0 {
+        return Ok((codes, scales));
+    }
+    codes
+        .par_chunks_mut(step * row_bytes)
+        .zip(scales.par_chunks_mut(scale_bytes))
+        .zip(values.par_chunks(step * shape.cols))
+        .try_for_each(|((codes, scales), values)| {
+            let part = Shape::new(values.len() / shape.cols, shape.cols);
+            encode::encode_rows(to, rule, part, values, global, codes, scales)
+        })?;
+    Ok((codes, scales))
+}
+
+fn source_format<'a>(weight: &'a Weight, to: &'a Format) -> &'a Format {
+    weight.encoding.format().unwrap_or(to)
+}
+
+fn round_scales_up(
+    weight: &Weight,
+    to: &Format,
+    run: &Run,
+    shape: Shape,
+    source: &RunBytes,
+) -> Result<(Vec<u8>, Vec<u8>), ConvertError> {
+    let from = source_format(weight, to);
+    let mut codes = vec![0; source.codes.len()];
+    let mut scales = vec![0; scale_range(to, shape, 0, &(0..shape.rows)).len()];
+    let rows = Rows {
+        codes: &source.codes,
+        scales: &source.scales,
+        global: source.global,
+    };
+    transcode::round_scales_up_to_pow2(from, to, shape, rows, &mut codes, &mut scales).map_err(
+        |problem| ConvertError::Scale {
+            tensor: weight.name.clone(),
+            first_row: run.rows.start,
+            problem,
+        },
+    )?;
+    Ok((codes, scales))
+}
+
+fn widen_scales(weight: &Weight, to: &Format, source: &RunBytes) -> Result<Vec<u8>, ConvertError> {
+    let from = source_format(weight, to).scale;
+    let mut scales = vec![0; source.scales.len() / from.bytes() * to.scale.bytes()];
+    transcode::widen_scales(from, &source.scales, &mut scales)?;
+    Ok(scales)
+}
+
+fn spread_scale(to: &Format, shape: Shape, source: &RunBytes) -> Result<Vec<u8>, ConvertError> {
+    let mut scales = vec![0; scale_range(to, shape, 0, &(0..shape.rows)).len()];
+    transcode::spread_tensor_scale(to, shape, &source.scales, &mut scales)?;
+    Ok(scales)
+}
+
+/// Decodes the bytes to be written and compares them with the source's values.
+fn check(
+    step: &Step,
+    weight: &Weight,
+    shape: Shape,
+    values: &[f32],
+    codes: &[u8],
+    scales: &[u8],
+    global: f32,
+) -> Result<(Vec<ErrorStats>, Vec<[usize; 2]>), ConvertError> {
+    let encoding = step.result(&weight.encoding);
+    if shape.cols == 0 || shape.rows == 0 {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let rows_per_part = match encoding {
+        Encoding::Plain(_) => rows_per_task(shape.cols),
+        Encoding::Block(format) => split_rows(&format, shape),
+    };
+    let parts: Vec<Vec<ErrorStats>> = values
+        .par_chunks(rows_per_part * shape.cols)
+        .enumerate()
+        .map(|(i, values)| {
+            let rows = i * rows_per_part..i * rows_per_part + values.len() / shape.cols;
+            let out = decode_output(weight, &encoding, shape, &rows, codes, scales, global)?;
+            let pairs = values.chunks(shape.cols).zip(out.chunks(shape.cols));
+            pairs.map(|(w, q)| Ok(ErrorStats::of_row(w, q)?)).collect()
+        })
+        .collect::<Result<_, ConvertError>>()?;
+    let stats = parts.concat();
+    let nans = nan_positions(values, shape.cols, &stats);
+    Ok((stats, nans))
+}
+
+fn decode_output(
+    weight: &Weight,
+    encoding: &Encoding,
+    shape: Shape,
+    rows: &Range<usize>,
+    codes: &[u8],
+    scales: &[u8],
+    global: f32,
+) -> Result<Vec<f32>, ConvertError> {
+    let part = Shape::new(rows.len(), shape.cols);
+    let (codes, scales) = match encoding {
+        Encoding::Plain(dtype) => {
+            let row = crate::weights::plain_row_bytes(*dtype, shape.cols);
+            (&codes[rows.start * row..rows.end * row], &[][..])
+        }
+        Encoding::Block(format) => (
+            &codes[codes_of(format, shape.cols, rows)],
+            &scales[scale_range(format, shape, 0, rows)],
+        ),
+    };
+    let bytes = RunBytes {
+        codes: codes.to_vec(),
+        scales: scales.to_vec(),
+        global,
+    };
+    let output = Weight {
+        encoding: *encoding,
+        ..weight.clone()
+    };
+    decode(&output, part, &bytes)
+}
+
+/// The first NaNs of the run; rows without one are skipped by their statistics.
+pub(crate) fn nan_positions(values: &[f32], cols: usize, stats: &[ErrorStats]) -> Vec<[usize; 2]> {
+    let rows = stats.iter().enumerate().filter(|(_, s)| s.ref_nan > 0);
+    rows.flat_map(|(row, _)| {
+        let values = &values[row * cols..(row + 1) * cols];
+        values
+            .iter()
+            .enumerate()
+            .filter(|(_, v)| v.is_nan())
+            .map(move |(col, _)| [row, col])
+    })
+    .take(LISTED_NANS)
+    .collect()
+}
