@@ -1,0 +1,200 @@
+//! Arguments, as clap reads them.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use blockscale_model::recipe::{Pattern, Target};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Reads, converts and checks checkpoints of block-scaled low-precision weights.
+#[derive(Debug, Parser)]
+#[command(
+    name = "blockscale",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Convert a checkpoint, checking every converted number
+    #[command(
+        after_help = "Example:\n  blockscale convert DeepSeek-V4-Pro-NVFP4 out --recipe deepseek-v4"
+    )]
+    Convert(ConvertArgs),
+    /// List tensors, formats and sizes; look at one tensor's numbers
+    #[command(after_help = "Example:\n  blockscale inspect out --tensor layers.3.attn.wo_a.weight")]
+    Inspect(InspectArgs),
+    /// Decode two checkpoints on their own and compare them
+    #[command(after_help = "Example:\n  blockscale verify DeepSeek-V4-Pro-NVFP4 out")]
+    Verify(VerifyArgs),
+    /// Write a small checkpoint with DeepSeek-V4's names and structure
+    #[command(after_help = "Example:\n  blockscale sample target/sample --layers 4")]
+    Sample(SampleArgs),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  blockscale completions bash > /etc/bash_completion.d/blockscale"
+    )]
+    Completions(CompletionsArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConvertArgs {
+    /// Checkpoint: a .safetensors file, a folder, or a model in a Hugging Face cache
+    pub(crate) source: PathBuf,
+    /// Folder to write; absent only with --dry-run
+    #[arg(required_unless_present = "dry_run")]
+    pub(crate) output: Option<PathBuf>,
+    /// Embedded recipe (deepseek-v4, deepseek-v4-bf16) or path of a .toml file [default: the model's own]
+    #[arg(long, conflicts_with = "to")]
+    pub(crate) recipe: Option<String>,
+    /// One format for every matrix: bf16, f16, f32, fp8-block, fp8-block-ue8m0, nvfp4
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<Target>,
+    /// Only weights whose name matches (glob, or re:REGEX; repeatable)
+    #[arg(long, value_name = "PATTERN", requires = "to")]
+    pub(crate) include: Vec<Pattern>,
+    /// Not the weights whose name matches (glob, or re:REGEX; repeatable)
+    #[arg(long, value_name = "PATTERN", requires = "to")]
+    pub(crate) exclude: Vec<Pattern>,
+    /// Write sibling weights that a runtime joins as one tensor, where the recipe names them
+    #[arg(long, conflicts_with = "to")]
+    pub(crate) fuse: bool,
+    /// Memory for buffers
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub(crate) max_memory: Size,
+    /// Begin a new output shard after so many bytes
+    #[arg(long, value_name = "SIZE", default_value = "5GiB")]
+    pub(crate) shard_size: Size,
+    /// SQNR bound in dB for every rounded weight, in place of its format's own
+    #[arg(long, value_name = "DB")]
+    pub(crate) min_sqnr: Option<f64>,
+    /// Finish a conversion that was interrupted
+    #[arg(long, conflicts_with = "overwrite")]
+    pub(crate) resume: bool,
+    /// Replace the checkpoint in the output folder
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Print the plan and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InspectArgs {
+    /// Checkpoint: a .safetensors file, a folder, or a model in a Hugging Face cache
+    pub(crate) path: PathBuf,
+    /// Statistics and a histogram of one weight
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tensor: Option<String>,
+    /// Print as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct VerifyArgs {
+    /// The checkpoint that is right
+    pub(crate) source: PathBuf,
+    /// The checkpoint to check
+    pub(crate) output: PathBuf,
+    /// Memory for buffers
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub(crate) max_memory: Size,
+    /// SQNR bound in dB for every rounded weight, in place of its formats' own
+    #[arg(long, value_name = "DB")]
+    pub(crate) min_sqnr: Option<f64>,
+    /// Weights to list, worst first
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+    /// Print as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SampleArgs {
+    /// Folder to write; an earlier sample in it is replaced
+    pub(crate) dir: PathBuf,
+    /// How tensors are named
+    #[arg(long, value_enum, default_value_t = Dialect::Hf)]
+    pub(crate) dialect: Dialect,
+    /// Layers; 61 as DeepSeek-V4-Pro has
+    #[arg(long, default_value_t = 61)]
+    pub(crate) layers: usize,
+    /// Seed of the random weights
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dialect {
+    /// Hugging Face names, as ModelOpt exports them
+    Hf,
+    /// Names of the DeepSeek releases
+    Native,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+/// A number of bytes: `1GiB`, `512MiB`, `65536`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size(pub(crate) u64);
+
+/// A word that is no size.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no size; write bytes, or a number with KiB, MiB, GiB or TiB")]
+pub(crate) struct NotASize(String);
+
+impl FromStr for Size {
+    type Err = NotASize;
+
+    fn from_str(text: &str) -> Result<Self, NotASize> {
+        let error = || NotASize(text.to_owned());
+        let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
+        let (number, shift) = units
+            .iter()
+            .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)))
+            .unwrap_or((text, 0));
+        let number: u64 = number.trim().parse().map_err(|_| error())?;
+        number
+            .checked_mul(1 << shift)
+            .filter(|&bytes| bytes > 0)
+            .map(Self)
+            .ok_or_else(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_take_binary_units_and_plain_bytes() {
+        assert_eq!("65536".parse(), Ok(Size(65536)));
+        assert_eq!("3KiB".parse(), Ok(Size(3072)));
+        assert_eq!("2 GiB".parse(), Ok(Size(2 << 30)));
+        for wrong in ["", "GiB", "1GB", "-1", "0", "99999999999TiB"] {
+            assert!(wrong.parse::<Size>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! `blockscale convert SRC DST`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use blockscale_convert::{
+    ConvertOptions, Existing, MANIFEST, Manifest, convert, peak_memory, refuse_in_place,
+};
+use blockscale_model::plan::{Plan, PlanOptions};
+use blockscale_model::recipe::{BUILTIN, Recipe, RecipeError, builtin, generic};
+use serde_json::json;
+
+use super::Opened;
+use crate::args::ConvertArgs;
+use crate::error::CliError;
+use crate::progress::Bar;
+use crate::style::{self, STRONG};
+
+pub(crate) fn run(args: &ConvertArgs, stop: &AtomicBool) -> Result<ExitCode, CliError> {
+    let opened = Opened::open(&args.source)?;
+    let recipe = recipe(args, &opened)?;
+    let options = PlanOptions {
+        max_shard_bytes: args.shard_size.0,
+    };
+    let plan = Plan::build(&opened.checkpoint, &opened.catalog, &recipe, &options)?;
+    match &args.output {
+        Some(output) if !args.dry_run => write(args, &opened, &plan, output, stop),
+        _ => dry_run(args, &opened, &plan),
+    }
+}
+
+fn recipe(args: &ConvertArgs, opened: &Opened) -> Result<Recipe, CliError> {
+    if let Some(target) = args.to {
+        return Ok(generic(target, args.include.clone(), args.exclude.clone()));
+    }
+    let mut recipe = match &args.recipe {
+        Some(path) if path.ends_with(".toml") => read_recipe(Path::new(path))?,
+        Some(name) => builtin(name)?,
+        None => default_recipe(opened)?,
+    };
+    if args.fuse {
+        recipe.fuse_modules();
+    }
+    Ok(recipe)
+}
+
+fn read_recipe(path: &Path) -> Result<Recipe, CliError> {
+    let text = std::fs::read_to_string(path).map_err(|source| CliError::ReadRecipe {
+        path: path.to_owned(),
+        source,
+    })?;
+    Recipe::parse(&text).map_err(|error| match error {
+        RecipeError::Syntax { reason, .. } => RecipeError::Syntax {
+            recipe: path.display().to_string(),
+            reason,
+        }
+        .into(),
+        error => error.into(),
+    })
+}
+
+/// The first embedded recipe that is for this model.
+fn default_recipe(opened: &Opened) -> Result<Recipe, CliError> {
+    let model_type = opened.model_type();
+    for candidate in BUILTIN {
+        let recipe = builtin(candidate.name)?;
+        if model_type
+            .as_ref()
+            .is_some_and(|m| recipe.model_types.contains(m))
+        {
+            return Ok(recipe);
+        }
+    }
+    Err(CliError::NoDefaultRecipe { model_type })
+}
+
+fn dry_run(args: &ConvertArgs, opened: &Opened, plan: &Plan) -> Result<ExitCode, CliError> {
+    let peak = peak_memory(opened.weights(), plan, args.max_memory.0)?;
+    if args.json {
+        super::print_json(&plan_json(opened, plan, peak))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    style::print_findings(&plan.findings);
+    let mut text = format!(
+        "{STRONG}plan by recipe {}{STRONG:#} (nothing is written)\n",
+        plan.recipe
+    );
+    let _ = writeln!(text, "{}", plan.summary);
+    let tensors: usize = plan.weights.iter().map(|w| w.tensors.len()).sum();
+    let _ = writeln!(
+        text,
+        "{tensors} tensors in {} shards, {} from {}; buffers up to {}",
+        plan.shards.len(),
+        style::bytes(plan.output_bytes()),
+        style::bytes(opened.checkpoint.total_bytes()),
+        style::bytes(peak),
+    );
+    super::print_text(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plan_json(opened: &Opened, plan: &Plan, peak: u64) -> serde_json::Value {
+    let weights: Vec<_> = plan
+        .weights
+        .iter()
+        .map(|weight| {
+            let from = opened.catalog.weights[weight.pieces[0].weight].encoding;
+            let tensors: Vec<_> = weight
+                .tensors
+                .iter()
+                .map(|t| {
+                    json!({
+                        "name": t.name,
+                        "dtype": t.dtype.to_string(),
+                        "shape": t.shape,
+                        "range": [t.range.start, t.range.end],
+                    })
+                })
+                .collect();
+            let sources: Vec<_> = weight
+                .pieces
+                .iter()
+                .map(|p| {
+                    let name = &opened.catalog.weights[p.weight].name;
+                    json!({ "weight": name, "rows": [p.rows.start, p.rows.end] })
+                })
+                .collect();
+            json!({
+                "name": weight.name,
+                "from": from.to_string(),
+                "to": weight.step.result(&from).to_string(),
+                "copied": weight.step == blockscale_model::plan::Step::Copy,
+                "sources": sources,
+                "shard": plan.shards[weight.shard].name,
+                "tensors": tensors,
+            })
+        })
+        .collect();
+    let shards: Vec<_> = plan
+        .shards
+        .iter()
+        .map(|s| json!({ "name": s.name, "bytes": s.len }))
+        .collect();
+    json!({
+        "recipe": plan.recipe,
+        "summary": plan.summary,
+        "source_bytes": opened.checkpoint.total_bytes(),
+        "output_bytes": plan.output_bytes(),
+        "peak_buffer_bytes": peak,
+        "shards": shards,
+        "weights": weights,
+        "copied_files": plan.copied_files,
+        "dropped": plan.dropped,
+        "findings": plan.findings,
+    })
+}
+
+fn write(
+    args: &ConvertArgs,
+    opened: &Opened,
+    plan: &Plan,
+    output: &Path,
+    stop: &AtomicBool,
+) -> Result<ExitCode, CliError> {
+    refuse_in_place(&args.source, output)?;
+    let options = ConvertOptions {
+        max_memory: args.max_memory.0,
+        min_sqnr: args.min_sqnr,
+        existing: match (args.resume, args.overwrite) {
+            (true, _) => Existing::Resume,
+            (_, true) => Existing::Overwrite,
+            _ => Existing::Refuse,
+        },
+    };
+    let bar = Bar::new("converting");
+    let begun = Instant::now();
+    let result = convert(opened.weights(), plan, output, &options, &bar, stop);
+    bar.done();
+    let manifest = result?;
+    if args.json {
+        let value = serde_json::to_value(&manifest).unwrap_or_default();
+        super::print_json(&value)?;
+    } else {
+        style::print_findings(&manifest.findings);
+        super::print_text(&report(plan, &manifest, output, begun.elapsed()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(plan: &Plan, manifest: &Manifest, output: &Path, took: Duration) -> String {
+    let mut text = format!(
+        "{STRONG}converted by recipe {}{STRONG:#}\n{}\n",
+        plan.recipe, plan.summary
+    );
+    let exact = manifest.weights.iter().filter(|w| w.exact).count();
+    let worst = manifest
+        .weights
+        .iter()
+        .filter_map(|w| Some((w.sqnr_db?, w)))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    let _ = write!(
+        text,
+        "{} weights checked against the source: {exact} exact",
+        manifest.weights.len()
+    );
+    if let Some((db, weight)) = worst {
+        let _ = write!(
+            text,
+            ", the others at least {db:.2} dB (`{}`)",
+            weight.tensor
+        );
+    }
+    if !manifest.dropped.is_empty() {
+        let _ = write!(
+            text,
+            "\n{} activation scales dropped",
+            manifest.dropped.len()
+        );
+    }
+    let seconds = took.as_secs_f64();
+    let _ = writeln!(
+        text,
+        "\n{} in {} shards at `{}`, {seconds:.1} s ({}/s); proof in `{MANIFEST}`",
+        style::bytes(plan.output_bytes()),
+        plan.shards.len(),
+        output.display(),
+        style::bytes((plan.output_bytes() as f64 / seconds.max(1e-3)) as u64),
+    );
+    text
+}

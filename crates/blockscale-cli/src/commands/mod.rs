@@ -1,0 +1,69 @@
+//! One file per subcommand.
+
+pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod inspect;
+pub(crate) mod sample;
+mod tensor_view;
+pub(crate) mod verify;
+
+use std::path::Path;
+
+use blockscale_convert::Weights;
+use blockscale_convert::source::LocalSource;
+use blockscale_model::Checkpoint;
+use blockscale_model::catalog::Catalog;
+
+use crate::error::CliError;
+
+/// A checkpoint that is open.
+pub(crate) struct Opened {
+    pub(crate) checkpoint: Checkpoint,
+    pub(crate) catalog: Catalog,
+    pub(crate) source: LocalSource,
+}
+
+impl Opened {
+    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
+        let (checkpoint, source) = LocalSource::open(path)?;
+        let catalog = Catalog::of(&checkpoint);
+        Ok(Self {
+            checkpoint,
+            catalog,
+            source,
+        })
+    }
+
+    pub(crate) fn weights(&self) -> Weights<'_> {
+        Weights {
+            checkpoint: &self.checkpoint,
+            catalog: &self.catalog,
+            source: &self.source,
+        }
+    }
+
+    pub(crate) fn model_type(&self) -> Option<String> {
+        Some(
+            self.checkpoint
+                .config
+                .as_ref()?
+                .get("model_type")?
+                .as_str()?
+                .to_owned(),
+        )
+    }
+}
+
+/// Writes JSON to stdout.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
+    use std::io::Write;
+    writeln!(std::io::stdout(), "{value:#}")?;
+    Ok(())
+}
+
+/// Writes text to stdout, without colours where that is no terminal.
+pub(crate) fn print_text(text: &str) -> Result<(), CliError> {
+    use std::io::Write;
+    anstream::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}

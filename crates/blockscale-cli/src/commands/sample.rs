@@ -1,0 +1,30 @@
+//! `blockscale sample DIR`.
+
+use std::process::ExitCode;
+
+use blockscale_convert::sample::{SampleDialect, SampleOptions, write_sample};
+
+use crate::args::{Dialect, SampleArgs};
+use crate::error::CliError;
+use crate::style;
+
+pub(crate) fn run(args: &SampleArgs) -> Result<ExitCode, CliError> {
+    let options = SampleOptions {
+        dialect: match args.dialect {
+            Dialect::Hf => SampleDialect::Hf,
+            Dialect::Native => SampleDialect::Native,
+        },
+        layers: args.layers,
+        seed: args.seed,
+    };
+    let report = write_sample(&args.dir, &options)?;
+    super::print_text(&format!(
+        "sample of {} layers at `{}`: {} tensors in {} shards, {}\n",
+        args.layers,
+        args.dir.display(),
+        report.tensors,
+        report.shards.len(),
+        style::bytes(report.tensor_bytes),
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}

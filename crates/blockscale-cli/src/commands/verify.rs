@@ -1,0 +1,138 @@
+//! `blockscale verify SRC DST`.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+
+use blockscale_convert::{Comparison, VerifyOptions, VerifyReport, verify};
+
+use super::Opened;
+use crate::args::VerifyArgs;
+use crate::error::CliError;
+use crate::progress::Bar;
+use crate::style::{self, STRONG};
+
+/// Names listed before "and N more".
+const LISTED: usize = 10;
+
+pub(crate) fn run(args: &VerifyArgs, stop: &AtomicBool) -> Result<ExitCode, CliError> {
+    let source = Opened::open(&args.source)?;
+    let output = Opened::open(&args.output)?;
+    for side in [&source, &output] {
+        style::print_findings(&side.checkpoint.findings);
+        refuse_unreadable(side)?;
+    }
+    let options = VerifyOptions {
+        max_memory: args.max_memory.0,
+        min_sqnr: args.min_sqnr,
+    };
+    let bar = Bar::new("verifying");
+    let result = verify(source.weights(), output.weights(), &options, &bar, stop);
+    bar.done();
+    let report = result?;
+    if args.json {
+        super::print_json(&serde_json::to_value(&report).unwrap_or_default())?;
+    } else {
+        super::print_text(&text(&report, args.top))?;
+    }
+    Ok(if report.passed() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+/// A weight without a usable scale cannot be compared, so nothing is proved.
+fn refuse_unreadable(side: &Opened) -> Result<(), CliError> {
+    if side.catalog.refusals.is_empty() {
+        return Ok(());
+    }
+    Err(blockscale_model::plan::PlanError::Refused(side.catalog.refusals.clone()).into())
+}
+
+fn text(report: &VerifyReport, top: usize) -> String {
+    let mut text = String::new();
+    let exact = report.weights.iter().filter(|w| w.exact).count();
+    let mut rounded: Vec<&Comparison> = report.weights.iter().filter(|w| !w.exact).collect();
+    rounded.sort_by(|a, b| key(a).total_cmp(&key(b)));
+    if !rounded.is_empty() && top > 0 {
+        let mut rows = vec![
+            [
+                "weight",
+                "from",
+                "to",
+                "SQNR",
+                "norm ratio",
+                "cosine",
+                "max error",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        ];
+        rows.extend(rounded.iter().take(top).map(|w| row(w)));
+        text.push_str(&style::table(&rows));
+        if rounded.len() > top {
+            let _ = writeln!(text, "and {} more, all better", rounded.len() - top);
+        }
+    }
+    for (names, what) in [
+        (&report.only_in_source, "missing in the output"),
+        (&report.only_in_output, "only in the output"),
+    ] {
+        if !names.is_empty() {
+            let shown: Vec<String> = names
+                .iter()
+                .take(LISTED)
+                .map(|n| format!("`{n}`"))
+                .collect();
+            let more = names.len().saturating_sub(LISTED);
+            let rest = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let _ = writeln!(
+                text,
+                "{} weights {what}: {}{rest}",
+                names.len(),
+                shown.join(", ")
+            );
+        }
+    }
+    for failure in report.failures.iter().take(LISTED) {
+        let _ = writeln!(text, "`{}`: {}", failure.tensor, failure.reason);
+    }
+    let verdict = if report.passed() {
+        "verified"
+    } else {
+        "not verified"
+    };
+    let _ = writeln!(
+        text,
+        "{STRONG}{verdict}{STRONG:#}: {} weights compared, {exact} exact, {} rounded, {} below their \
+         bound; {} of other dtypes identical",
+        report.weights.len(),
+        rounded.len(),
+        report.failures.len(),
+        report.identical,
+    );
+    text
+}
+
+/// Worst first; a weight without a number is worst of all.
+fn key(weight: &Comparison) -> f64 {
+    weight.sqnr_db.unwrap_or(f64::NEG_INFINITY)
+}
+
+fn row(weight: &Comparison) -> Vec<String> {
+    let number = |x: Option<f64>, digits: usize| x.map_or("-".into(), |x| format!("{x:.digits$}"));
+    vec![
+        weight.tensor.clone(),
+        weight.from.clone(),
+        weight.to.clone(),
+        style::db(weight.sqnr_db, weight.exact),
+        number(weight.norm_ratio, 5),
+        number(weight.cosine, 6),
+        format!("{:.3e}", weight.max_abs_error),
+    ]
+}
