@@ -62,7 +62,7 @@ pub(crate) struct ConvertArgs {
     /// Not the weights whose name matches (glob, or re:REGEX; repeatable)
     #[arg(long, value_name = "PATTERN", requires = "to")]
     pub(crate) exclude: Vec<Pattern>,
-    /// Write sibling weights that a runtime joins as one tensor, where the recipe names them
+    /// Write sibling weights that a runtime joins as one tensor, where the recipe offers it
     #[arg(long, conflicts_with = "to")]
     pub(crate) fuse: bool,
     /// Memory for buffers

@@ -74,11 +74,7 @@ pub fn convert(
     stop: &AtomicBool,
 ) -> Result<Manifest, ConvertError> {
     let id = fingerprint(weights.source, plan, options.min_sqnr);
-    let cutter = Cutter {
-        plan,
-        weights,
-        max_memory: options.max_memory,
-    };
+    let cutter = Cutter::new(plan, weights, options.max_memory);
     cutter.peak_bytes()?;
     let (mut journal, mut finished) = output_dir::prepare(out, &id, options.existing)?;
     output_dir::check_finished(out, &finished)?;
@@ -135,12 +131,7 @@ pub fn peak_memory(
     plan: &Plan,
     max_memory: u64,
 ) -> Result<u64, ConvertError> {
-    Cutter {
-        plan,
-        weights,
-        max_memory,
-    }
-    .peak_bytes()
+    Cutter::new(plan, weights, max_memory).peak_bytes()
 }
 
 /// What the reading stage hands on.

@@ -1,6 +1,6 @@
 //! A shard's work, cut into pieces that fit the memory limit.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use blockscale::format::Shape;
@@ -48,12 +48,24 @@ pub(crate) struct OutRows {
 
 /// Cuts plans into jobs.
 pub(crate) struct Cutter<'a> {
-    pub(crate) plan: &'a Plan,
+    plan: &'a Plan,
     pub(crate) weights: Weights<'a>,
-    pub(crate) max_memory: u64,
+    max_memory: u64,
+    /// Planned weights that share a global scale, by group.
+    groups: HashMap<usize, Vec<usize>>,
 }
 
-impl Cutter<'_> {
+impl<'a> Cutter<'a> {
+    pub(crate) fn new(plan: &'a Plan, weights: Weights<'a>, max_memory: u64) -> Self {
+        let mut groups: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (planned, weight) in plan.weights.iter().enumerate() {
+            if let Some(group) = weight.global_group {
+                groups.entry(group).or_default().push(planned);
+            }
+        }
+        Self { plan, weights, max_memory, groups }
+    }
+
     fn job_bytes(&self) -> u64 {
         (self.max_memory / IN_FLIGHT).clamp(1, LARGEST_JOB)
     }
@@ -117,11 +129,9 @@ impl Cutter<'_> {
     }
 
     fn scan_group(&self, group: usize, jobs: &mut Vec<Job>) -> Result<(), ConvertError> {
-        for (planned, weight) in self.plan.weights.iter().enumerate() {
-            if weight.global_group == Some(group) {
-                let runs = self.runs(weight)?;
-                jobs.extend(runs.into_iter().map(|(run, _)| Job::Scan { planned, run }));
-            }
+        for &planned in self.groups.get(&group).into_iter().flatten() {
+            let runs = self.runs(&self.plan.weights[planned])?;
+            jobs.extend(runs.into_iter().map(|(run, _)| Job::Scan { planned, run }));
         }
         Ok(())
     }

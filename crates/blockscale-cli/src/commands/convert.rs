@@ -42,7 +42,7 @@ fn recipe(args: &ConvertArgs, opened: &Opened) -> Result<Recipe, CliError> {
         None => default_recipe(opened)?,
     };
     if args.fuse {
-        recipe.fuse_modules();
+        recipe.fuse_modules()?;
     }
     Ok(recipe)
 }

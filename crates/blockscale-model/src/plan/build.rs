@@ -293,7 +293,8 @@ fn join_modules(decided: Vec<Decided>, recipe: &Recipe) -> Result<Vec<Decided>, 
     let mut joined: Vec<(Slot<'_>, usize)> = Vec::with_capacity(decided.len());
     for (unit, rule) in decided {
         let fusing = &recipe.rules[rule];
-        let Some(member) = fusing.fuse.then(|| fusing.member(&unit.name)).flatten() else {
+        let fuse = fusing.fuse == Some(true);
+        let Some(member) = fuse.then(|| fusing.member(&unit.name)).flatten() else {
             joined.push((Slot::Unit(unit), rule));
             continue;
         };

@@ -97,7 +97,7 @@ fn rule(patterns: Vec<Pattern>, to: Target) -> Rule {
         scale_name: None,
         scale_rule: None,
         modules: Vec::new(),
-        fuse: false,
+        fuse: None,
         share_global: false,
         exact: false,
         optional: false,

@@ -107,9 +107,10 @@ pub struct Rule {
     /// Sibling weights that a runtime joins into one module.
     #[serde(default)]
     pub modules: Vec<Module>,
-    /// Writes each of `modules` as one tensor.
+    /// Writes each of `modules` as one tensor. A rule that says `false` offers it:
+    /// [`Recipe::fuse_modules`] turns it on.
     #[serde(default)]
-    pub fuse: bool,
+    pub fuse: Option<bool>,
     /// Makes the members of each of `modules` share one global scale (NVFP4).
     #[serde(default)]
     pub share_global: bool,
@@ -224,6 +225,12 @@ pub enum RecipeError {
         /// The rule's target.
         to: Target,
     },
+    /// No rule of the recipe can join modules.
+    #[error("no rule of recipe `{recipe}` has the key `fuse`; it writes every weight on its own")]
+    NothingToFuse {
+        /// Name of the recipe.
+        recipe: String,
+    },
     /// No embedded recipe of that name.
     #[error(
         "no recipe `{name}`; there are {}, or give the path of a .toml file",
@@ -273,11 +280,17 @@ impl Recipe {
         Ok(())
     }
 
-    /// Turns on `fuse` in every rule that names modules and writes plain numbers.
-    pub fn fuse_modules(&mut self) {
-        for rule in &mut self.rules {
-            rule.fuse = !rule.modules.is_empty() && rule.to.is_plain();
+    /// Turns on `fuse` in every rule that offers it.
+    ///
+    /// # Errors
+    /// [`RecipeError::NothingToFuse`] if none does.
+    pub fn fuse_modules(&mut self) -> Result<(), RecipeError> {
+        let mut offered = false;
+        for fuse in self.rules.iter_mut().filter_map(|rule| rule.fuse.as_mut()) {
+            *fuse = true;
+            offered = true;
         }
+        if offered { Ok(()) } else { Err(RecipeError::NothingToFuse { recipe: self.name.clone() }) }
     }
 
     /// The first rule that matches a weight of this name, encoding and shape.
@@ -301,7 +314,7 @@ impl Rule {
         if self.scale_rule.is_some() && !block {
             return Some("scale_rule");
         }
-        if self.fuse && !self.to.is_plain() {
+        if self.fuse.is_some() && !self.to.is_plain() {
             return Some("fuse");
         }
         if self.share_global && self.to != Target::Nvfp4 {
