@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use blockscale_model::dialect::Dialect;
 use blockscale_model::recipe::{Pattern, Target};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -53,9 +54,16 @@ pub(crate) struct ConvertArgs {
     /// Embedded recipe (deepseek-v4, deepseek-v4-bf16) or path of a .toml file [default: the model's own]
     #[arg(long, conflicts_with = "to")]
     pub(crate) recipe: Option<String>,
-    /// One format for every matrix: bf16, f16, f32, fp8-block, fp8-block-ue8m0, nvfp4
+    /// One format for every matrix: bf16, f16, f32, fp8-block, fp8-block-ue8m0, fp8-channel,
+    /// fp8-tensor, nvfp4, mxfp4, mxfp8
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<Target>,
+    /// Names and config of a tool: modelopt, compressed-tensors, deepseek [default: the format's own]
+    #[arg(long)]
+    pub(crate) dialect: Option<Dialect>,
+    /// Names of DeepSeek-V4 as one of its tools spells them [default: the recipe's own]
+    #[arg(long, value_enum, value_name = "SPELLING")]
+    pub(crate) names: Option<Names>,
     /// Only weights whose name matches (glob, or re:REGEX; repeatable)
     #[arg(long, value_name = "PATTERN", requires = "to")]
     pub(crate) include: Vec<Pattern>,
@@ -125,8 +133,8 @@ pub(crate) struct SampleArgs {
     /// Folder to write; an earlier sample in it is replaced
     pub(crate) dir: PathBuf,
     /// How tensors are named
-    #[arg(long, value_enum, default_value_t = Dialect::Hf)]
-    pub(crate) dialect: Dialect,
+    #[arg(long, value_enum, default_value_t = SampleNames::Hf)]
+    pub(crate) dialect: SampleNames,
     /// Layers; 61 as DeepSeek-V4-Pro has
     #[arg(long, default_value_t = 61)]
     pub(crate) layers: usize,
@@ -136,11 +144,25 @@ pub(crate) struct SampleArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Dialect {
+pub(crate) enum SampleNames {
     /// Hugging Face names, as ModelOpt exports them
     Hf,
     /// Names of the DeepSeek releases
     Native,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Names {
+    /// The releases: layers.0.attn.wq_a
+    Native,
+    /// transformers by default: model.layers.0.attn.wq_a
+    HalfNative,
+    /// transformers with its own names and stacked experts
+    Hf,
+    /// The same with one tensor an expert, as llm-compressor writes
+    HfPerExpert,
+    /// ModelOpt's export
+    Modelopt,
 }
 
 #[derive(Debug, ClapArgs)]

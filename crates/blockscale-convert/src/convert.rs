@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use blockscale::encode;
+use blockscale::format::Block;
 use blockscale_model::catalog::{Encoding, PartRole};
-use blockscale_model::plan::{Expectation, Plan, PlannedWeight, Step};
+use blockscale_model::plan::{Expectation, Origin, Plan, PlannedWeight, Step};
 use rayon::prelude::*;
 
 use crate::ConvertError;
@@ -18,8 +19,8 @@ use crate::manifest::{FileHash, MANIFEST, Manifest};
 use crate::output_dir::{self, Existing};
 use crate::sink::{PartialFile, write_file};
 use crate::tally::{Comparison, Tally};
-use crate::transform::{self, Transformed};
-use crate::weights::{Run, RunBytes, Weights, decode, run_alignment};
+use crate::transform::{self, TensorScales, Transformed};
+use crate::weights::{Run, RunBytes, Weights, decode, has_global, run_alignment};
 
 /// Jobs that wait between two stages.
 const QUEUE: usize = 2;
@@ -214,6 +215,15 @@ impl ShardWork<'_> {
                         ..RunBytes::default()
                     }
                 }
+                Job::Reciprocal { tensor, .. } => {
+                    let mut codes = vec![0; weights.tensor_len(*tensor)];
+                    weights.read_tensor(*tensor, 0, &mut codes)?;
+                    RunBytes {
+                        codes,
+                        ..RunBytes::default()
+                    }
+                }
+                Job::Ones { .. } => RunBytes::default(),
                 Job::Scan { run, .. } | Job::Compute { run, .. } => weights.read(run)?,
             };
             if next.send(Loaded { job, bytes }).is_err() {
@@ -234,6 +244,16 @@ impl ShardWork<'_> {
                 Job::Copy { to, .. } => vec![Chunk {
                     offset: to,
                     bytes: bytes.codes,
+                }],
+                Job::Reciprocal { to, .. } => {
+                    vec![Chunk {
+                        offset: to,
+                        bytes: reciprocals(&bytes.codes),
+                    }]
+                }
+                Job::Ones { to } => vec![Chunk {
+                    offset: to.start,
+                    bytes: ones(&to),
                 }],
                 Job::Scan { planned, run } => {
                     state.scan(planned, &run, &bytes)?;
@@ -320,16 +340,24 @@ impl<'a> ComputeState<'a> {
         Ok(())
     }
 
-    /// The second-level scale to write with a run.
-    fn global(&self, planned: usize, values: &[f32]) -> f32 {
-        match self.work.plan.weights[planned].step {
-            Step::Encode { to, .. } if crate::weights::has_global(&to) => {
-                // Without a scan the run is all of the weight.
-                let known = self.amax.get(&self.key(planned)).copied();
-                encode::global_scale(&to, known.unwrap_or_else(|| largest(values)))
-            }
+    /// The scales of the whole weight that go with a run.
+    fn tensor_scales(&self, planned: usize, source: &RunBytes, values: &[f32]) -> TensorScales {
+        // Without a scan the run is all of the weight.
+        let amax = || {
+            let known = self.amax.get(&self.key(planned)).copied();
+            known.unwrap_or_else(|| largest(values))
+        };
+        let global = match self.work.plan.weights[planned].step {
+            Step::Encode { to, .. } if has_global(&to) => encode::global_scale(&to, amax()),
+            // A source without one was read as 1.
+            Step::RestateGlobal { .. } => 1.0 / source.global,
             _ => 1.0,
-        }
+        };
+        let amax = match self.work.plan.weights[planned].step {
+            Step::Encode { to, .. } if to.block == Block::Tensor => amax(),
+            _ => 0.0,
+        };
+        TensorScales { global, amax }
     }
 
     fn compute(
@@ -343,14 +371,21 @@ impl<'a> ComputeState<'a> {
         let weight = &self.work.plan.weights[planned];
         let source = self.work.cutter.weights.weight(run);
         let values = self.values(run, bytes)?;
-        let global = self.global(planned, &values);
-        let done = transform::apply(&weight.step, source, run, bytes, &values, global)?;
+        let scales = self.tensor_scales(planned, bytes, &values);
+        let done = transform::apply(&weight.step, source, run, bytes, &values, scales)?;
         self.tally.add(self.rows_done, &done.stats, &done.nans);
         self.rows_done += run.rows.len();
         if last {
             self.close(weight, source.encoding);
         }
-        Ok(place(weight, &source.encoding, out, last, done, global))
+        Ok(place(
+            weight,
+            &source.encoding,
+            out,
+            last,
+            done,
+            scales.global,
+        ))
     }
 
     /// Ends a weight: its comparison is complete.
@@ -377,6 +412,19 @@ impl<'a> ComputeState<'a> {
     }
 }
 
+/// F32 values inverted, in little-endian bytes.
+fn reciprocals(bytes: &[u8]) -> Vec<u8> {
+    let invert = |value: &[u8; 4]| (1.0 / f32::from_le_bytes(*value)).to_le_bytes();
+    bytes.as_chunks::<4>().0.iter().flat_map(invert).collect()
+}
+
+/// F32 ones that fill a range.
+fn ones(range: &std::ops::Range<u64>) -> Vec<u8> {
+    1.0_f32
+        .to_le_bytes()
+        .repeat((range.end - range.start) as usize / 4)
+}
+
 fn largest(values: &[f32]) -> f32 {
     values
         .par_chunks(1 << 16)
@@ -395,7 +443,12 @@ fn place(
 ) -> Vec<Chunk> {
     let matrices = blockscale_model::catalog::Matrices::of(&weight.shape);
     let first_row = out.matrix * matrices.shape.rows + out.rows.start;
-    let start = |role| weight.tensor(role).map(|t| t.range.start);
+    let start = |role| {
+        let tensor = weight
+            .tensor(role)
+            .filter(|t| t.origin == Origin::Computed)?;
+        Some(tensor.range.start)
+    };
     let mut chunks = Vec::with_capacity(3);
     if let Some(start) = start(PartRole::Codes) {
         let row = done.codes.len() / out.rows.len().max(1);

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use blockscale::format::Shape;
-use blockscale_model::catalog::{Encoding, PartRole};
-use blockscale_model::plan::{Plan, PlannedWeight, Step};
+use blockscale::format::{Block, Shape};
+use blockscale_model::catalog::Encoding;
+use blockscale_model::plan::{Origin, Plan, PlannedWeight, SourceBytes, Step};
 
 use crate::ConvertError;
 use crate::weights::{Run, Weights, has_global, plain_row_bytes, run_alignment};
@@ -26,6 +26,10 @@ pub(crate) enum Job {
         len: usize,
         to: u64,
     },
+    /// Reciprocals of the F32 values of a tensor, all of it, to one place of the shard.
+    Reciprocal { tensor: usize, to: u64 },
+    /// F32 ones up to the end of a range of the shard.
+    Ones { to: Range<u64> },
     /// Largest magnitude of a run, for the global scale of planned weight `planned`.
     Scan { planned: usize, run: Run },
     /// A run through the step of planned weight `planned`.
@@ -63,7 +67,12 @@ impl<'a> Cutter<'a> {
                 groups.entry(group).or_default().push(planned);
             }
         }
-        Self { plan, weights, max_memory, groups }
+        Self {
+            plan,
+            weights,
+            max_memory,
+            groups,
+        }
     }
 
     fn job_bytes(&self) -> u64 {
@@ -76,8 +85,8 @@ impl<'a> Cutter<'a> {
         let mut scanned = HashSet::new();
         for planned in self.plan.shards[shard].weights.clone() {
             let weight = &self.plan.weights[planned];
+            self.fixed(weight, &mut jobs);
             if weight.step == Step::Copy {
-                self.copy(weight, &mut jobs);
                 continue;
             }
             let runs = self.runs(weight)?;
@@ -136,22 +145,38 @@ impl<'a> Cutter<'a> {
         Ok(())
     }
 
-    fn copy(&self, weight: &PlannedWeight, jobs: &mut Vec<Job>) {
+    /// The tensors of a weight that its step does not compute.
+    fn fixed(&self, weight: &PlannedWeight, jobs: &mut Vec<Job>) {
         for tensor in &weight.tensors {
-            let mut to = tensor.range.start;
-            for from in &tensor.copied_from {
-                let mut offset = from.range.start;
-                while offset < from.range.end {
-                    let len = (from.range.end - offset).min(self.job_bytes()) as usize;
-                    jobs.push(Job::Copy {
-                        tensor: from.tensor,
-                        offset,
-                        len,
-                        to,
+            match &tensor.origin {
+                Origin::Computed => {}
+                Origin::Copied(ranges) => self.copy(ranges, tensor.range.start, jobs),
+                Origin::Reciprocal(source) => {
+                    jobs.push(Job::Reciprocal {
+                        tensor: *source,
+                        to: tensor.range.start,
                     });
-                    offset += len as u64;
-                    to += len as u64;
                 }
+                Origin::Ones => jobs.push(Job::Ones {
+                    to: tensor.range.clone(),
+                }),
+            }
+        }
+    }
+
+    fn copy(&self, ranges: &[SourceBytes], mut to: u64, jobs: &mut Vec<Job>) {
+        for from in ranges {
+            let mut offset = from.range.start;
+            while offset < from.range.end {
+                let len = (from.range.end - offset).min(self.job_bytes()) as usize;
+                jobs.push(Job::Copy {
+                    tensor: from.tensor,
+                    offset,
+                    len,
+                    to,
+                });
+                offset += len as u64;
+                to += len as u64;
             }
         }
     }
@@ -241,10 +266,9 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Whether block scales wait for the largest magnitude of the whole weight.
+/// Whether scales wait for the largest magnitude of the whole weight.
 pub(crate) fn needs_scan(weight: &PlannedWeight) -> bool {
-    matches!(&weight.step, Step::Encode { to, .. } if has_global(to))
-        && weight.tensor(PartRole::GlobalScale).is_some()
+    matches!(&weight.step, Step::Encode { to, .. } if has_global(to) || to.block == Block::Tensor)
 }
 
 fn least_common_multiple(a: usize, b: usize) -> usize {

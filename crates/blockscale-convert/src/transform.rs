@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use blockscale::decode::Rows;
 use blockscale::encode::{self, ScaleRule};
-use blockscale::format::{Format, Shape};
+use blockscale::format::{Block, Format, Shape};
 use blockscale::stats::ErrorStats;
 use blockscale::transcode;
 use blockscale::{Real, bf16, f16};
@@ -34,27 +34,37 @@ pub(crate) struct Transformed {
     pub(crate) nans: Vec<[usize; 2]>,
 }
 
+/// Scales that a run shares with all of its weight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TensorScales {
+    /// The second-level scale to write, as stored; 1 where there is none.
+    pub(crate) global: f32,
+    /// Largest magnitude of the weight, for a format with one scale for all of it.
+    pub(crate) amax: f32,
+}
+
 /// Applies `step` to a run of `weight`, stored as `source` and decoded as `values`.
-///
-/// `global` is the second-level scale to write, as stored.
 pub(crate) fn apply(
     step: &Step,
     weight: &Weight,
     run: &Run,
     source: &RunBytes,
     values: &[f32],
-    global: f32,
+    tensor: TensorScales,
 ) -> Result<Transformed, ConvertError> {
     let shape = Shape::new(run.rows.len(), weight.matrices().shape.cols);
     let (codes, scales) = match *step {
-        Step::Copy => (source.codes.clone(), source.scales.clone()),
+        Step::Copy | Step::RestateGlobal { .. } => (source.codes.clone(), source.scales.clone()),
         Step::Decode(dtype) => (narrow(dtype, values), Vec::new()),
-        Step::Encode { to, rule } => encode(&to, rule, shape, values, global)?,
+        Step::Encode { to, rule } if to.block == Block::Tensor => {
+            encode_under_one(&to, rule, shape, values, tensor)?
+        }
+        Step::Encode { to, rule } => encode(&to, rule, shape, values, tensor.global)?,
         Step::RoundScalesUp { to } => round_scales_up(weight, &to, run, shape, source)?,
         Step::WidenScales { to } => (source.codes.clone(), widen_scales(weight, &to, source)?),
         Step::SpreadScale { to } => (source.codes.clone(), spread_scale(&to, shape, source)?),
     };
-    let (stats, nans) = check(step, weight, shape, values, &codes, &scales, global)?;
+    let (stats, nans) = check(step, weight, shape, values, &codes, &scales, tensor.global)?;
     Ok(Transformed {
         codes,
         scales,
@@ -109,6 +119,40 @@ fn encode(
             encode::encode_rows(to, rule, part, values, global, codes, scales)
         })?;
     Ok((codes, scales))
+}
+
+/// Codes under one scale for all of the weight.
+fn encode_under_one(
+    to: &Format,
+    rule: ScaleRule,
+    shape: Shape,
+    values: &[f32],
+    tensor: TensorScales,
+) -> Result<(Vec<u8>, Vec<u8>), ConvertError> {
+    let mut scale = vec![0; to.scale.bytes()];
+    let largest = [tensor.amax];
+    encode::choose_scales(
+        to,
+        rule,
+        Shape::new(1, 1),
+        &largest,
+        tensor.global,
+        &mut scale,
+    )?;
+    let row_bytes = to.row_bytes(shape.cols);
+    let mut codes = vec![0; shape.rows * row_bytes];
+    if shape.cols == 0 || shape.rows == 0 {
+        return Ok((codes, scale));
+    }
+    let step = rows_per_task(shape.cols);
+    codes
+        .par_chunks_mut(step * row_bytes)
+        .zip(values.par_chunks(step * shape.cols))
+        .try_for_each(|(codes, values)| {
+            let part = Shape::new(values.len() / shape.cols, shape.cols);
+            encode::encode_codes(to, part, values, &scale, tensor.global, codes)
+        })?;
+    Ok((codes, scale))
 }
 
 fn source_format<'a>(weight: &'a Weight, to: &'a Format) -> &'a Format {

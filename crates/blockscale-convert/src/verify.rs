@@ -75,8 +75,8 @@ pub fn verify(
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<VerifyReport, ConvertError> {
-    let ours = comparables(source.catalog);
-    let theirs = comparables(output.catalog);
+    let ours = comparables(source.checkpoint, source.catalog);
+    let theirs = comparables(output.checkpoint, output.catalog);
     let by_name: HashMap<&str, &Comparable> = theirs.iter().map(|c| (c.name.as_str(), c)).collect();
     let known: HashMap<&str, ()> = ours.iter().map(|c| (c.name.as_str(), ())).collect();
     let mut report = VerifyReport {

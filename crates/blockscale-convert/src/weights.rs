@@ -83,6 +83,11 @@ impl Weights<'_> {
             .read_exact_at(raw.shard, raw.range.start + offset, buf)?)
     }
 
+    /// Length of a tensor in bytes.
+    pub(crate) fn tensor_len(&self, tensor: usize) -> usize {
+        usize::try_from(self.checkpoint.tensors[tensor].bytes()).unwrap_or(usize::MAX)
+    }
+
     /// Reads the bytes of a run.
     ///
     /// # Errors

@@ -9,6 +9,7 @@
 //! - [`Checkpoint`]: headers and index held against each other both ways; what does not fit is an
 //!   error or a [`Finding`], never a silent choice.
 //! - [`catalog`]: raw tensors put together into logical weights, each with its format.
+//! - [`dialect`]: how tools name the parts of a weight and announce it.
 //! - [`recipe`]: which weight becomes what, as ordered rules in TOML.
 //! - [`plan`]: catalog and recipe brought down to the last output byte.
 //! - [`deepseek_v4`]: names in every spelling, and the shapes that the architecture fixes.
@@ -18,6 +19,7 @@ pub mod catalog;
 mod checkpoint;
 mod comparable;
 pub mod deepseek_v4;
+pub mod dialect;
 mod finding;
 mod header;
 mod header_error;

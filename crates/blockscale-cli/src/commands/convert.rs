@@ -10,11 +10,11 @@ use blockscale_convert::{
     ConvertOptions, Existing, MANIFEST, Manifest, convert, peak_memory, refuse_in_place,
 };
 use blockscale_model::plan::{Plan, PlanOptions};
-use blockscale_model::recipe::{BUILTIN, Recipe, RecipeError, builtin, generic};
+use blockscale_model::recipe::{BUILTIN, Naming, Recipe, RecipeError, builtin, generic};
 use serde_json::json;
 
 use super::Opened;
-use crate::args::ConvertArgs;
+use crate::args::{ConvertArgs, Names};
 use crate::error::CliError;
 use crate::progress::Bar;
 use crate::style::{self, STRONG};
@@ -33,18 +33,30 @@ pub(crate) fn run(args: &ConvertArgs, stop: &AtomicBool) -> Result<ExitCode, Cli
 }
 
 fn recipe(args: &ConvertArgs, opened: &Opened) -> Result<Recipe, CliError> {
-    if let Some(target) = args.to {
-        return Ok(generic(target, args.include.clone(), args.exclude.clone()));
-    }
-    let mut recipe = match &args.recipe {
-        Some(path) if path.ends_with(".toml") => read_recipe(Path::new(path))?,
-        Some(name) => builtin(name)?,
-        None => default_recipe(opened)?,
+    let mut recipe = match (args.to, &args.recipe) {
+        (Some(target), _) => generic(target, args.include.clone(), args.exclude.clone()),
+        (None, Some(path)) if path.ends_with(".toml") => read_recipe(Path::new(path))?,
+        (None, Some(name)) => builtin(name)?,
+        (None, None) => default_recipe(opened)?,
     };
     if args.fuse {
         recipe.fuse_modules()?;
     }
+    if let Some(names) = args.names {
+        recipe.naming = naming(names);
+    }
+    recipe.dialect = args.dialect.or(recipe.dialect);
     Ok(recipe)
+}
+
+fn naming(names: Names) -> Naming {
+    match names {
+        Names::Native => Naming::DeepseekV4,
+        Names::HalfNative => Naming::DeepseekV4HalfNative,
+        Names::Hf => Naming::DeepseekV4Hf,
+        Names::HfPerExpert => Naming::DeepseekV4HfPerExpert,
+        Names::Modelopt => Naming::DeepseekV4Modelopt,
+    }
 }
 
 fn read_recipe(path: &Path) -> Result<Recipe, CliError> {

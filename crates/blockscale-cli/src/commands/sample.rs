@@ -4,15 +4,15 @@ use std::process::ExitCode;
 
 use blockscale_convert::sample::{SampleDialect, SampleOptions, write_sample};
 
-use crate::args::{Dialect, SampleArgs};
+use crate::args::{SampleArgs, SampleNames};
 use crate::error::CliError;
 use crate::style;
 
 pub(crate) fn run(args: &SampleArgs) -> Result<ExitCode, CliError> {
     let options = SampleOptions {
         dialect: match args.dialect {
-            Dialect::Hf => SampleDialect::Hf,
-            Dialect::Native => SampleDialect::Native,
+            SampleNames::Hf => SampleDialect::Hf,
+            SampleNames::Native => SampleDialect::Native,
         },
         layers: args.layers,
         seed: args.seed,

@@ -93,6 +93,19 @@ pub(super) struct GlobalFacts<'a> {
     pub(super) kind: GlobalScale,
 }
 
+/// What stands beside each other in the file.
+pub(super) struct Evidence<'a> {
+    pub(super) codes: Facts<'a>,
+    pub(super) scale: Facts<'a>,
+    pub(super) global: Option<GlobalFacts<'a>>,
+    /// Names under which a global scale would have been taken.
+    pub(super) globals_looked_for: &'a [String],
+    /// Whether the dialect writes NVFP4 without a global scale.
+    pub(super) global_is_optional: bool,
+    /// `weight_block_size` of the config.
+    pub(super) config_block: Option<[usize; 2]>,
+}
+
 /// Whether codes of this dtype need a scale to have a value.
 pub(super) fn needs_scale(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::F8_E4M3 | Dtype::F8_E5M2 | Dtype::F4)
@@ -100,120 +113,119 @@ pub(super) fn needs_scale(dtype: Dtype) -> bool {
 
 /// Whether a tensor of this dtype can hold codes, given that scales stand beside it.
 pub(super) fn may_hold_codes(dtype: Dtype) -> bool {
-    needs_scale(dtype) || matches!(dtype, Dtype::U8 | Dtype::I8)
+    needs_scale(dtype) || matches!(dtype, Dtype::U8 | Dtype::I8 | Dtype::U32)
 }
 
-/// Settles the format of `codes` with block scale `scale`.
-///
-/// Returns the format and the logical shape of the weight.
-pub(super) fn format_of(
-    codes: Facts<'_>,
-    scale: Facts<'_>,
-    global: Option<GlobalFacts<'_>>,
-    globals_looked_for: &[String],
-    config_block: Option<[usize; 2]>,
-) -> Result<(Format, Vec<usize>), ScaleProblem> {
-    match codes.dtype {
-        Dtype::F8_E4M3 | Dtype::F8_E5M2 => {
-            fp8(codes, scale, config_block).map(|f| (f, codes.shape.to_vec()))
-        }
-        _ => fp4(codes, scale, global, globals_looked_for),
-    }
-}
-
-fn fp8(
-    codes: Facts<'_>,
-    scale: Facts<'_>,
-    config_block: Option<[usize; 2]>,
-) -> Result<Format, ScaleProblem> {
-    let element = if codes.dtype == Dtype::F8_E5M2 {
-        Element::E5m2
-    } else {
-        Element::E4m3Fn
+/// Settles the format that the evidence spells, and the logical shape of the weight.
+pub(super) fn format_of(evidence: &Evidence<'_>) -> Result<(Format, Vec<usize>), ScaleProblem> {
+    let candidates = match evidence.codes.dtype {
+        Dtype::F8_E4M3 => fp8(Element::E4m3Fn, evidence)?,
+        Dtype::F8_E5M2 => fp8(Element::E5m2, evidence)?,
+        _ => packed(evidence)?,
     };
-    let [rows, cols] = config_block.unwrap_or(DEFAULT_FP8_BLOCK);
+    pick(&candidates, evidence.scale)
+}
+
+/// A reading of the codes: a format and the logical shape that it gives the weight.
+type Candidate = (Format, Vec<usize>);
+
+fn fp8(element: Element, evidence: &Evidence<'_>) -> Result<Vec<Candidate>, ScaleProblem> {
+    let [rows, cols] = evidence.config_block.unwrap_or(DEFAULT_FP8_BLOCK);
     let grid = Block::Grid { rows, cols };
-    let with = |block, scale| Format {
+    // The finer reading comes first: where a weight fits in one block, a block
+    // scale and a tensor scale are the same numbers.
+    let floats = [grid, Block::Row, Block::Tensor];
+    let powers_of_two = [grid, Block::Grid { rows: 1, cols: 32 }];
+    let (scale, blocks) = match evidence.scale.dtype {
+        Dtype::F32 => (ScaleElement::F32, &floats[..]),
+        Dtype::BF16 => (ScaleElement::Bf16, &floats[..]),
+        Dtype::F16 => (ScaleElement::F16, &floats[..]),
+        Dtype::F8_E8M0 | Dtype::U8 => (ScaleElement::E8m0Fnu, &powers_of_two[..]),
+        _ => return Err(wrong_dtype(evidence, "F32, BF16, F16, F8_E8M0 or U8")),
+    };
+    let with = |&block| Format {
         element,
         block,
         scale,
         global: GlobalScale::None,
     };
-    let candidates = match scale.dtype {
-        Dtype::F32 => float_candidates(with, grid, ScaleElement::F32),
-        Dtype::BF16 => float_candidates(with, grid, ScaleElement::Bf16),
-        Dtype::F16 => float_candidates(with, grid, ScaleElement::F16),
-        Dtype::F8_E8M0 | Dtype::U8 => vec![
-            with(grid, ScaleElement::E8m0Fnu),
-            with(Block::Grid { rows: 1, cols: 32 }, ScaleElement::E8m0Fnu),
-        ],
-        found => {
-            return Err(ScaleProblem::Dtype {
-                scale: scale.name.to_owned(),
-                expected: "F32, BF16, F16, F8_E8M0 or U8",
-                found,
-            });
-        }
+    let shape = evidence.codes.shape;
+    Ok(blocks
+        .iter()
+        .map(|block| (with(block), shape.to_vec()))
+        .collect())
+}
+
+/// Codes in bytes or words without a dtype of their own: FP4, or FP8 in MLX.
+fn packed(evidence: &Evidence<'_>) -> Result<Vec<Candidate>, ScaleProblem> {
+    let (lead, row) = byte_rows(evidence.codes);
+    let shape = |cols: usize| [lead.as_slice(), &[cols]].concat();
+    let fp4 = shape(row.saturating_mul(2));
+    let mlx = evidence.codes.dtype == Dtype::U32;
+    let one_level = Format {
+        global: GlobalScale::None,
+        ..Format::NVFP4
     };
-    pick(&candidates, codes.shape, scale)
-}
-
-/// Formats with float scales, the finer reading first: where a weight fits in
-/// one block, a block scale and a tensor scale are the same numbers.
-fn float_candidates(
-    with: impl Fn(Block, ScaleElement) -> Format,
-    grid: Block,
-    scale: ScaleElement,
-) -> Vec<Format> {
-    vec![
-        with(grid, scale),
-        with(Block::Row, scale),
-        with(Block::Tensor, scale),
-    ]
-}
-
-fn fp4(
-    codes: Facts<'_>,
-    scale: Facts<'_>,
-    global: Option<GlobalFacts<'_>>,
-    globals_looked_for: &[String],
-) -> Result<(Format, Vec<usize>), ScaleProblem> {
-    let shape = unpacked(codes);
-    let format = match (scale.dtype, global) {
-        (Dtype::F8_E4M3, Some(global)) => {
-            check_global(global.tensor, Matrices::of(&shape).count)?;
-            Format {
-                global: global.kind,
-                ..Format::NVFP4
-            }
+    match evidence.scale.dtype {
+        Dtype::F8_E4M3 => {
+            let format = match evidence.global {
+                Some(global) => {
+                    check_global(global.tensor, Matrices::of(&fp4).count)?;
+                    Format {
+                        global: global.kind,
+                        ..Format::NVFP4
+                    }
+                }
+                None if evidence.global_is_optional => one_level,
+                None => {
+                    return Err(ScaleProblem::MissingGlobal {
+                        scale: evidence.scale.name.to_owned(),
+                        looked_for: evidence.globals_looked_for.to_vec(),
+                    });
+                }
+            };
+            Ok(vec![(format, fp4)])
         }
-        (Dtype::F8_E4M3, None) => {
-            return Err(ScaleProblem::MissingGlobal {
-                scale: scale.name.to_owned(),
-                looked_for: globals_looked_for.to_vec(),
-            });
-        }
-        (Dtype::F8_E8M0 | Dtype::U8, _) => Format::MXFP4,
-        (found, _) => {
-            return Err(ScaleProblem::Dtype {
-                scale: scale.name.to_owned(),
-                expected: "F8_E4M3 (NVFP4), F8_E8M0 or U8 (MXFP4)",
-                found,
-            });
-        }
-    };
-    pick(&[format], &shape, scale).map(|f| (f, shape))
-}
-
-/// Shape in elements of two-per-byte codes. `F4` tensors already count elements.
-fn unpacked(codes: Facts<'_>) -> Vec<usize> {
-    let mut shape = codes.shape.to_vec();
-    if codes.dtype != Dtype::F4
-        && let Some(last) = shape.last_mut()
-    {
-        *last = last.saturating_mul(2);
+        // MLX stores scales of either type in bytes; the number of columns tells.
+        Dtype::U8 if mlx => Ok(vec![
+            (Format::MXFP4, fp4.clone()),
+            (one_level, fp4),
+            (Format::MXFP8_E4M3, shape(row)),
+        ]),
+        Dtype::F8_E8M0 | Dtype::U8 => Ok(vec![(Format::MXFP4, fp4)]),
+        _ => Err(wrong_dtype(
+            evidence,
+            "F8_E4M3 (NVFP4), F8_E8M0 or U8 (MXFP4)",
+        )),
     }
-    shape
+}
+
+fn wrong_dtype(evidence: &Evidence<'_>, expected: &'static str) -> ScaleProblem {
+    ScaleProblem::Dtype {
+        scale: evidence.scale.name.to_owned(),
+        expected,
+        found: evidence.scale.dtype,
+    }
+}
+
+/// Leading axes and bytes a row of packed codes.
+///
+/// `F4` tensors count elements. gpt-oss keeps the blocks of a row on an axis of
+/// their own, sixteen bytes each.
+fn byte_rows(codes: Facts<'_>) -> (Vec<usize>, usize) {
+    let (lead, row) = match *codes.shape {
+        [] => (&[][..], 0),
+        [ref lead @ .., blocks, 16] if codes.name.ends_with("blocks") => {
+            (lead, blocks.saturating_mul(16))
+        }
+        [ref lead @ .., cols] => (lead, cols),
+    };
+    let row = match codes.dtype {
+        Dtype::F4 => row.div_ceil(2),
+        Dtype::U32 => row.saturating_mul(4),
+        _ => row,
+    };
+    (lead.to_vec(), row)
 }
 
 fn check_global(global: Facts<'_>, matrices: usize) -> Result<(), ScaleProblem> {
@@ -236,20 +248,16 @@ fn check_global(global: Facts<'_>, matrices: usize) -> Result<(), ScaleProblem> 
 }
 
 /// The first candidate whose scale plane has the shape found.
-fn pick(candidates: &[Format], weight: &[usize], scale: Facts<'_>) -> Result<Format, ScaleProblem> {
+fn pick(candidates: &[Candidate], scale: Facts<'_>) -> Result<Candidate, ScaleProblem> {
     candidates
         .iter()
-        .find(|format| {
-            scale_shapes(format, weight)
-                .iter()
-                .any(|s| s == scale.shape)
-        })
-        .copied()
+        .find(|(format, shape)| scale_shapes(format, shape).iter().any(|s| s == scale.shape))
+        .cloned()
         .ok_or_else(|| ScaleProblem::Shape {
             scale: scale.name.to_owned(),
             expected: candidates
                 .iter()
-                .filter_map(|f| scale_shapes(f, weight).pop())
+                .filter_map(|(f, s)| scale_shapes(f, s).pop())
                 .collect(),
             found: scale.shape.to_vec(),
         })

@@ -3,34 +3,23 @@
 use std::collections::HashSet;
 
 use blockscale::format::GlobalScale;
+use safetensors::Dtype;
 
-use super::format_of::{Facts, GlobalFacts, ScaleProblem, format_of, may_hold_codes, needs_scale};
+use super::format_of::{
+    Evidence, Facts, GlobalFacts, ScaleProblem, format_of, may_hold_codes, needs_scale,
+};
 use super::quant_config::QuantConfig;
 use super::weight::{Encoding, Part, PartRole, TensorId, Weight};
 use super::{Catalog, Refusal};
 use crate::checkpoint::{Checkpoint, RawTensor};
+use crate::dialect::{Dialect, SPELLINGS, Spelling};
 use crate::finding::{Finding, Severity};
-
-/// Spellings of a block scale, as appended to the module name. All multiply,
-/// `weight_scale_inv` included.
-const BLOCK_SCALES: [&str; 3] = [".weight_scale", ".weight_scale_inv", ".scale"];
-
-/// Spellings of a second-level scale, and how each is applied.
-const GLOBAL_SCALES: [(&str, GlobalScale); 2] = [
-    (".weight_scale_2", GlobalScale::Multiplier),
-    (".weight_global_scale", GlobalScale::Divisor),
-];
-
-/// Spellings of an activation scale.
-const INPUT_SCALES: [&str; 2] = [".input_scale", ".input_global_scale"];
-
-/// Suffixes of tensors that hold codes.
-const CODES: [&str; 2] = [".weight", ".weight_packed"];
 
 pub(super) fn pair(checkpoint: &Checkpoint, config: &QuantConfig) -> Catalog {
     let mut pairing = Pairing {
         checkpoint,
         config,
+        announced: Dialect::announced(checkpoint),
         claimed: HashSet::new(),
         refused: HashSet::new(),
         found: Vec::new(),
@@ -45,6 +34,7 @@ pub(super) fn pair(checkpoint: &Checkpoint, config: &QuantConfig) -> Catalog {
 struct Pairing<'a> {
     checkpoint: &'a Checkpoint,
     config: &'a QuantConfig,
+    announced: Option<Dialect>,
     claimed: HashSet<TensorId>,
     refused: HashSet<TensorId>,
     found: Vec<Weight>,
@@ -69,43 +59,51 @@ impl Pairing<'_> {
     fn pair_module(&mut self, id: TensorId) {
         let checkpoint = self.checkpoint;
         let raw = &checkpoint.tensors[id];
-        let Some(module) = CODES
-            .iter()
-            .find_map(|suffix| raw.name.strip_suffix(suffix))
-        else {
-            return;
-        };
-        if !may_hold_codes(raw.dtype) || raw.bytes() == 0 {
+        if self.claimed.contains(&id) || !may_hold_codes(raw.dtype) || raw.bytes() == 0 {
             return;
         }
-        let scales: Vec<TensorId> = self.siblings(module, BLOCK_SCALES.iter().copied());
-        let integers_alone = !needs_scale(raw.dtype) && !self.says_fp4(&raw.name);
-        if scales.is_empty() && integers_alone {
+        for spelling in SPELLINGS {
+            let Some(module) = raw.name.strip_suffix(spelling.codes) else {
+                continue;
+            };
+            let scales = self.siblings(module, spelling.scales);
+            // Bytes without a scale are codes only where a name or the config says so,
+            // and a name without a suffix says nothing.
+            let unsaid = spelling.codes.is_empty()
+                || (!needs_scale(raw.dtype) && !self.says_fp4(raw, spelling));
+            if scales.is_empty() && unsaid {
+                continue;
+            }
+            match self.resolve(id, module, spelling, &scales) {
+                Ok(weight) => {
+                    self.claimed.extend(weight.parts.iter().map(|p| p.tensor));
+                    self.found.push(weight);
+                }
+                Err(problem) => {
+                    self.refused.insert(id);
+                    self.refused.extend(scales);
+                    self.refuse(id, problem);
+                }
+            }
             return;
-        }
-        match self.resolve(id, module, &scales) {
-            Ok(weight) => {
-                self.claimed.extend(weight.parts.iter().map(|p| p.tensor));
-                self.found.push(weight);
-            }
-            Err(problem) => {
-                self.refused.insert(id);
-                self.refused.extend(scales);
-                self.refuse(id, problem);
-            }
         }
     }
 
     /// Bytes under this name are FP4 codes even where no scale stands beside them.
-    fn says_fp4(&self, name: &str) -> bool {
+    fn says_fp4(&self, raw: &RawTensor, spelling: &Spelling) -> bool {
         let algo = self.config.algo.as_deref().unwrap_or_default();
-        name.ends_with(".weight_packed") || algo.contains("NVFP4") || algo.contains("MXFP4")
+        let bytes = matches!(raw.dtype, Dtype::U8 | Dtype::I8);
+        bytes
+            && (spelling.codes == ".weight_packed"
+                || (spelling.codes == ".weight"
+                    && (algo.contains("NVFP4") || algo.contains("MXFP4"))))
     }
 
     fn resolve(
         &self,
         codes: TensorId,
         module: &str,
+        spelling: &Spelling,
         scales: &[TensorId],
     ) -> Result<Weight, ScaleProblem> {
         let names = |suffixes: &[&str]| -> Vec<String> {
@@ -116,38 +114,32 @@ impl Pairing<'_> {
             [] => {
                 return Err(ScaleProblem::Missing {
                     dtype: self.raw(codes).dtype,
-                    looked_for: names(&BLOCK_SCALES),
+                    looked_for: names(spelling.scales),
                 });
             }
-            _ => {
-                return Err(ScaleProblem::Contradicting {
-                    scales: scales.iter().map(|&id| self.raw(id).name.clone()).collect(),
-                });
-            }
+            _ => return Err(self.contradicting(scales.iter().copied())),
         };
-        let globals: Vec<(TensorId, GlobalScale)> = GLOBAL_SCALES
+        let globals: Vec<(TensorId, GlobalScale)> = spelling
+            .globals
             .iter()
             .filter_map(|&(suffix, kind)| Some((self.sibling(module, suffix)?, kind)))
             .collect();
         if globals.len() > 1 {
-            return Err(ScaleProblem::Contradicting {
-                scales: globals
-                    .iter()
-                    .map(|&(id, _)| self.raw(id).name.clone())
-                    .collect(),
-            });
+            return Err(self.contradicting(globals.iter().map(|&(id, _)| id)));
         }
         let global = globals.first().copied();
-        let (format, shape) = format_of(
-            self.facts(codes),
-            self.facts(scale),
-            global.map(|(id, kind)| GlobalFacts {
+        let global_names: Vec<&str> = spelling.globals.iter().map(|&(suffix, _)| suffix).collect();
+        let (format, shape) = format_of(&Evidence {
+            codes: self.facts(codes),
+            scale: self.facts(scale),
+            global: global.map(|(id, kind)| GlobalFacts {
                 tensor: self.facts(id),
                 kind,
             }),
-            &names(&GLOBAL_SCALES.map(|(suffix, _)| suffix)),
-            self.config.block,
-        )?;
+            globals_looked_for: &names(&global_names),
+            global_is_optional: matches!(self.announced, Some(Dialect::Mlx | Dialect::Torchao)),
+            config_block: self.config.block,
+        })?;
         let mut parts = vec![
             Part {
                 role: PartRole::Codes,
@@ -164,26 +156,33 @@ impl Pairing<'_> {
                 tensor,
             });
         }
-        for tensor in self.siblings(module, INPUT_SCALES.iter().copied()) {
+        for tensor in self.siblings(module, spelling.inputs) {
             parts.push(Part {
                 role: PartRole::InputScale,
                 tensor,
             });
         }
         Ok(Weight {
-            name: format!("{module}.weight"),
+            name: format!("{module}{}", spelling.weight),
             shape,
             encoding: Encoding::Block(format),
             parts,
         })
     }
 
+    fn contradicting(&self, scales: impl Iterator<Item = TensorId>) -> ScaleProblem {
+        ScaleProblem::Contradicting {
+            scales: scales.map(|id| self.raw(id).name.clone()).collect(),
+        }
+    }
+
     fn sibling(&self, module: &str, suffix: &str) -> Option<TensorId> {
         self.checkpoint.position(&format!("{module}{suffix}"))
     }
 
-    fn siblings<'s>(&self, module: &str, suffixes: impl Iterator<Item = &'s str>) -> Vec<TensorId> {
+    fn siblings(&self, module: &str, suffixes: &[&str]) -> Vec<TensorId> {
         suffixes
+            .iter()
             .filter_map(|suffix| self.sibling(module, suffix))
             .collect()
     }
@@ -251,24 +250,35 @@ impl Pairing<'_> {
     /// `X.scale` alone proves nothing: hyper-connection modules have a learned
     /// weight of that name. Only E8M0, which no weight is stored in, tells.
     fn orphan(&self, raw: &RawTensor) -> Option<String> {
-        let globals = GLOBAL_SCALES.map(|(suffix, _)| suffix);
-        let sure = BLOCK_SCALES
+        let sure = [
+            ".weight_scale",
+            ".weight_scale_inv",
+            ".weight_scale_2",
+            ".weight_global_scale",
+        ];
+        let module = sure
             .iter()
-            .chain(&globals)
-            .filter(|&&s| s != ".scale");
-        let mut suffixes: Vec<&str> = sure.copied().collect();
-        if raw.dtype == safetensors::Dtype::F8_E8M0 {
-            suffixes.push(".scale");
-        }
-        let module = suffixes.iter().find_map(|s| raw.name.strip_suffix(s))?;
+            .find_map(|s| raw.name.strip_suffix(s))
+            .or_else(|| {
+                let exponents = raw.dtype == Dtype::F8_E8M0;
+                exponents.then(|| raw.name.strip_suffix(".scale")).flatten()
+            })?;
         Some(format!("{module}.weight"))
     }
 }
 
+/// Every name under which the scale of FP8 codes would have been taken.
 fn scale_names(codes: &str) -> Vec<String> {
-    let module = super::weight::module_of(codes);
-    BLOCK_SCALES
+    SPELLINGS
         .iter()
-        .map(|s| format!("{module}{s}"))
-        .collect()
+        .filter_map(|spelling| Some((spelling, codes.strip_suffix(spelling.codes)?)))
+        .find(|(spelling, _)| !spelling.scales.is_empty())
+        .map(|(spelling, module)| {
+            spelling
+                .scales
+                .iter()
+                .map(|s| format!("{module}{s}"))
+                .collect()
+        })
+        .unwrap_or_default()
 }

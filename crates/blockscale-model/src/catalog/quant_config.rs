@@ -13,7 +13,7 @@ pub struct QuantConfig {
     pub method: Option<String>,
     /// `quant_algo` of ModelOpt, such as `NVFP4`.
     pub algo: Option<String>,
-    /// `weight_block_size`: rows and columns of an FP8 block.
+    /// `weight_block_size` or `block_structure`: rows and columns of an FP8 block.
     pub block: Option<[usize; 2]>,
 }
 
@@ -37,7 +37,11 @@ impl QuantConfig {
         Self {
             method: text("quant_method"),
             algo: text("quant_algo"),
-            block: section.and_then(|v| block_size(v.get("weight_block_size")?)),
+            block: section.and_then(|v| {
+                v.get("weight_block_size")
+                    .and_then(block_size)
+                    .or_else(|| group_block(v))
+            }),
         }
     }
 
@@ -45,6 +49,16 @@ impl QuantConfig {
     pub fn is_quantised(&self) -> bool {
         self.method.is_some() || self.algo.is_some()
     }
+}
+
+/// `block_structure` of compressed-tensors, where all groups agree.
+fn group_block(section: &Value) -> Option<[usize; 2]> {
+    let groups = section.get("config_groups")?.as_object()?;
+    let mut blocks = groups
+        .values()
+        .filter_map(|g| block_size(g.get("weights")?.get("block_structure")?));
+    let first = blocks.next()?;
+    blocks.all(|block| block == first).then_some(first)
 }
 
 fn block_size(value: &Value) -> Option<[usize; 2]> {

@@ -13,10 +13,13 @@ mod arch;
 mod config;
 mod detect;
 mod names;
+mod spelling;
 mod table;
 
 pub use arch::{Counts, DeepSeekV4};
 pub use config::{ConfigError, released_config_keys};
 pub use detect::Detection;
 pub use names::{FusedExperts, Layer, NativeName, fused_experts, parse, to_hf, to_native};
+pub use spelling::Spelling;
+pub(crate) use spelling::spell;
 pub use table::Part;

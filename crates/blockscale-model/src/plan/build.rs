@@ -1,23 +1,15 @@
 //! From a catalog and a recipe to a plan.
 
-use std::collections::{HashMap, HashSet};
+use blockscale::format::ScaleElement;
 
 use super::config_out::{self, Outcome};
-use super::{Dropped, Piece, Plan, PlanError, PlanOptions, PlannedWeight, Step, experts, shards};
-use super::{step, summary, tensors};
-use crate::catalog::{Catalog, Encoding, PartRole, Weight};
+use super::settle::{Groups, Settling};
+use super::units::{Unit, check_names, check_shapes, name_units};
+use super::{Dropped, Plan, PlanError, PlanOptions, PlannedWeight, Step, join, shards, summary};
+use crate::catalog::{Catalog, PartRole};
 use crate::checkpoint::Checkpoint;
-use crate::deepseek_v4::{self, DeepSeekV4, Detection};
-use crate::finding::{Finding, Severity};
-use crate::recipe::{Module, Naming, Recipe, Rule, Stored, Target};
-
-/// A weight of the output before its tensors are settled.
-pub(super) struct Unit {
-    pub(super) name: String,
-    pub(super) shape: Vec<usize>,
-    pub(super) encoding: Encoding,
-    pub(super) pieces: Vec<Piece>,
-}
+use crate::deepseek_v4::{DeepSeekV4, Detection};
+use crate::recipe::{Naming, Recipe, Rule, Stored, Target};
 
 pub(super) fn build(
     checkpoint: &Checkpoint,
@@ -34,24 +26,25 @@ pub(super) fn build(
 
     let units = name_units(catalog, recipe.naming, &mut findings);
     check_names(&units, catalog)?;
-    if recipe.naming == Naming::DeepseekV4 {
+    if recipe.naming != Naming::Keep {
         check_shapes(&units, checkpoint, catalog, &mut findings)?;
     }
     let decided = decide(units, catalog, recipe)?;
-    let joined = join_modules(decided, recipe)?;
+    let mut joined = join::modules(decided, recipe)?;
+    if recipe.naming == Naming::DeepseekV4Hf {
+        joined = join::experts(joined, recipe)?;
+    }
 
-    let mut groups = Groups::default();
+    let mut settling = Settling {
+        checkpoint,
+        catalog,
+        recipe,
+        model_dtype: model_dtype(checkpoint),
+        groups: Groups::default(),
+    };
     let mut weights = Vec::with_capacity(joined.len());
     for (unit, rule) in joined {
-        weights.push(plan_weight(
-            unit,
-            rule,
-            checkpoint,
-            catalog,
-            recipe,
-            &mut groups,
-            &mut findings,
-        )?);
+        weights.push(settling.weight(unit, rule, &mut findings)?);
     }
     let dropped = dropped(&weights, checkpoint, catalog);
     let has_index = checkpoint.shards.len() > 1 || checkpoint.has_index;
@@ -102,139 +95,19 @@ fn check_model(checkpoint: &Checkpoint, recipe: &Recipe) -> Result<(), PlanError
     })
 }
 
-/// Gives every source weight its output name, taking stacked experts apart.
-fn name_units(catalog: &Catalog, naming: Naming, findings: &mut Vec<Finding>) -> Vec<Unit> {
-    let mut units = Vec::with_capacity(catalog.weights.len());
-    for (index, weight) in catalog.weights.iter().enumerate() {
-        let whole = |name: String| Unit {
-            name,
-            shape: weight.shape.clone(),
-            encoding: weight.encoding,
-            pieces: vec![Piece {
-                weight: index,
-                rows: 0..weight.matrices().total_rows(),
-            }],
-        };
-        match naming {
-            Naming::Keep => units.push(whole(weight.name.clone())),
-            Naming::DeepseekV4 => match native_units(index, weight) {
-                Some(split) => units.extend(split),
-                None => match deepseek_v4::to_native(&weight.name) {
-                    Some(native) => units.push(whole(native.into_owned())),
-                    None => {
-                        findings.push(unknown_name(weight));
-                        units.push(whole(weight.name.clone()));
-                    }
-                },
-            },
-        }
-    }
-    units
-}
-
-/// The experts of a stacked weight, or `None` if it is not one.
-fn native_units(index: usize, weight: &Weight) -> Option<Vec<Unit>> {
-    let (layer, kind) = deepseek_v4::fused_experts(&weight.name)?;
-    let &[experts, rows, cols] = weight.shape.as_slice() else {
-        return None;
-    };
-    let parts = experts::split(layer, kind, experts, rows);
-    let units = parts.into_iter().map(|part| Unit {
-        name: part.name,
-        shape: vec![part.rows.len(), cols],
-        encoding: weight.encoding,
-        pieces: vec![Piece {
-            weight: index,
-            rows: part.rows,
-        }],
-    });
-    Some(units.collect())
-}
-
-fn unknown_name(weight: &Weight) -> Finding {
-    Finding {
-        severity: Severity::Warning,
-        code: "unknown-name",
-        file: None,
-        tensor: Some(weight.name.clone()),
-        message: "not a name of this architecture in any known spelling; its name is kept".into(),
+/// The dtype that the config states, as a type of float scales.
+fn model_dtype(checkpoint: &Checkpoint) -> ScaleElement {
+    let config = checkpoint.config.as_ref();
+    let dtype = config.and_then(|c| c.get("dtype").or_else(|| c.get("torch_dtype")));
+    match dtype.and_then(|d| d.as_str()) {
+        Some("bfloat16") => ScaleElement::Bf16,
+        Some("float16") => ScaleElement::F16,
+        _ => ScaleElement::F32,
     }
 }
 
-fn check_names(units: &[Unit], catalog: &Catalog) -> Result<(), PlanError> {
-    let mut seen: HashMap<&str, &Unit> = HashMap::with_capacity(units.len());
-    let source = |unit: &Unit| catalog.weights[unit.pieces[0].weight].name.clone();
-    for unit in units {
-        if let Some(other) = seen.insert(&unit.name, unit) {
-            return Err(PlanError::SameName {
-                name: unit.name.clone(),
-                first: source(other),
-                second: source(unit),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Holds every weight against the shape that the config gives it, so that a
-/// tensor of one module under another's name is caught before it is written.
-fn check_shapes(
-    units: &[Unit],
-    checkpoint: &Checkpoint,
-    catalog: &Catalog,
-    findings: &mut Vec<Finding>,
-) -> Result<(), PlanError> {
-    let warning = |code, tensor, message| Finding {
-        severity: Severity::Warning,
-        code,
-        file: None,
-        tensor,
-        message,
-    };
-    let arch = match checkpoint.config.as_ref().map(DeepSeekV4::from_config) {
-        Some(Ok(arch)) => arch,
-        Some(Err(error)) => {
-            findings.push(warning(
-                "config-incomplete",
-                None,
-                format!("{error}; shapes are not checked against the architecture"),
-            ));
-            return Ok(());
-        }
-        None => return Ok(()),
-    };
-    for unit in units {
-        let Some(expected) = arch.expected_shape(&unit.name) else {
-            continue;
-        };
-        if expected != unit.shape {
-            return Err(PlanError::WrongShape {
-                weight: unit.name.clone(),
-                source_name: catalog.weights[unit.pieces[0].weight].name.clone(),
-                expected,
-                found: unit.shape.clone(),
-            });
-        }
-    }
-    let present: HashSet<&str> = units.iter().map(|u| u.name.as_str()).collect();
-    let absent: Vec<String> = arch
-        .tensor_names()
-        .filter(|name| !present.contains(name.as_str()))
-        .collect();
-    if let Some(first) = absent.first() {
-        findings.push(warning(
-            "weights-missing",
-            Some(first.clone()),
-            format!(
-                "config.json describes {} weights that are not in the checkpoint, this one first",
-                absent.len()
-            ),
-        ));
-    }
-    Ok(())
-}
-
-type Decided = (Unit, usize);
+/// A unit and the rule that decides.
+pub(super) type Decided = (Unit, usize);
 
 /// Finds each unit's rule, and the rules that decide nothing.
 fn decide(units: Vec<Unit>, catalog: &Catalog, recipe: &Recipe) -> Result<Vec<Decided>, PlanError> {
@@ -285,173 +158,6 @@ fn check_accepted(unit: &Unit, rule: &Rule, catalog: &Catalog) -> Result<(), Pla
             .join(", "),
         found: unit.encoding.to_string(),
     })
-}
-
-/// Stacks the members of each module whose rule says `fuse`.
-fn join_modules(decided: Vec<Decided>, recipe: &Recipe) -> Result<Vec<Decided>, PlanError> {
-    let mut members: HashMap<String, Vec<(usize, Unit)>> = HashMap::new();
-    let mut joined: Vec<(Slot<'_>, usize)> = Vec::with_capacity(decided.len());
-    for (unit, rule) in decided {
-        let fusing = &recipe.rules[rule];
-        let fuse = fusing.fuse == Some(true);
-        let Some(member) = fuse.then(|| fusing.member(&unit.name)).flatten() else {
-            joined.push((Slot::Unit(unit), rule));
-            continue;
-        };
-        let known = members.entry(member.joined.clone()).or_default();
-        if known.is_empty() {
-            joined.push((Slot::Module(member.joined, member.module), rule));
-        }
-        known.push((member.place, unit));
-    }
-    joined
-        .into_iter()
-        .map(|(slot, rule)| match slot {
-            Slot::Unit(unit) => Ok((unit, rule)),
-            Slot::Module(name, module) => {
-                let parts = members.remove(&name).unwrap_or_default();
-                Ok((stack(name, module, parts)?, rule))
-            }
-        })
-        .collect()
-}
-
-/// A place in the order of the output.
-enum Slot<'a> {
-    Unit(Unit),
-    Module(String, &'a Module),
-}
-
-fn stack(name: String, module: &Module, mut parts: Vec<(usize, Unit)>) -> Result<Unit, PlanError> {
-    parts.sort_by_key(|(place, _)| *place);
-    let absent = (0..module.rows.len()).find(|&i| parts.iter().all(|(place, _)| *place != i));
-    if let Some(absent) = absent {
-        let missing = module.rows[absent].clone();
-        return Err(PlanError::IncompleteModule {
-            module: name,
-            missing,
-        });
-    }
-    let cols: Vec<usize> = parts
-        .iter()
-        .map(|(_, unit)| unit.shape.last().copied().unwrap_or(1))
-        .collect();
-    if cols.iter().any(|&c| c != cols[0]) || parts.iter().any(|(_, u)| u.shape.len() != 2) {
-        return Err(PlanError::UnevenModule {
-            module: name,
-            found: cols,
-        });
-    }
-    // One encoding stands for all in listings; each piece is decoded by its own
-    // weight's format and global scale.
-    let encoding = parts[0].1.encoding;
-    let pieces: Vec<Piece> = parts
-        .into_iter()
-        .flat_map(|(_, unit)| unit.pieces)
-        .collect();
-    let rows = pieces.iter().map(|p| p.rows.len()).sum();
-    Ok(Unit {
-        name,
-        shape: vec![rows, cols[0]],
-        encoding,
-        pieces,
-    })
-}
-
-/// Numbers the groups of weights that share a global scale.
-#[derive(Default)]
-struct Groups(HashMap<String, usize>);
-
-impl Groups {
-    fn of(&mut self, module: String) -> usize {
-        let next = self.0.len();
-        *self.0.entry(module).or_insert(next)
-    }
-}
-
-fn plan_weight(
-    unit: Unit,
-    rule_index: usize,
-    checkpoint: &Checkpoint,
-    catalog: &Catalog,
-    recipe: &Recipe,
-    groups: &mut Groups,
-    findings: &mut Vec<Finding>,
-) -> Result<PlannedWeight, PlanError> {
-    let rule = &recipe.rules[rule_index];
-    let step = match check_fits(&unit, rule.to) {
-        Ok(()) => choose_step(&unit, rule, catalog)?,
-        Err(error) if rule.matrices => {
-            findings.push(Finding {
-                severity: Severity::Warning,
-                code: "kept-as-it-is",
-                file: None,
-                tensor: Some(unit.name.clone()),
-                message: error.to_string(),
-            });
-            Step::Copy
-        }
-        Err(error) => return Err(error),
-    };
-    let shares = rule.share_global && matches!(step, Step::Encode { .. });
-    let global_group = shares.then(|| rule.member(&unit.name)).flatten();
-    Ok(PlannedWeight {
-        tensors: tensors::tensors(&unit, &step, rule, checkpoint, catalog),
-        rule: rule_index,
-        expectation: step.expectation(&unit.encoding),
-        should_be_exact: rule.exact && step != Step::Copy,
-        global_group: global_group.map(|member| groups.of(member.joined)),
-        shard: 0,
-        step,
-        name: unit.name,
-        shape: unit.shape,
-        pieces: unit.pieces,
-    })
-}
-
-fn choose_step(unit: &Unit, rule: &Rule, catalog: &Catalog) -> Result<Step, PlanError> {
-    let not_numbers = || PlanError::NotNumbers {
-        weight: unit.name.clone(),
-        found: unit.encoding.to_string(),
-        to: rule.to,
-    };
-    let step = step::choose(&unit.encoding, rule.to, rule.scale_rule).ok_or_else(not_numbers)?;
-    // Bytes of differently stored parts cannot be put on top of each other.
-    let alike = unit
-        .pieces
-        .iter()
-        .all(|p| catalog.weights[p.weight].encoding == unit.encoding);
-    match (step, rule.to.plain_dtype()) {
-        (Step::Copy, Some(dtype)) if !alike => Ok(Step::Decode(dtype)),
-        _ => Ok(step),
-    }
-}
-
-/// Whether the shape has the rows, columns and whole blocks that the target needs.
-fn check_fits(unit: &Unit, to: Target) -> Result<(), PlanError> {
-    let Some(format) = to.format() else {
-        return Ok(());
-    };
-    if unit.shape.len() < 2 {
-        return Err(PlanError::NotAMatrix {
-            weight: unit.name.clone(),
-            shape: unit.shape.clone(),
-            to,
-        });
-    }
-    let cols = unit.shape.last().copied().unwrap_or(0);
-    match format.block {
-        blockscale::format::Block::Grid {
-            rows: 1,
-            cols: block,
-        } if cols % block != 0 => Err(PlanError::PartialBlock {
-            weight: unit.name.clone(),
-            cols,
-            to,
-            block,
-        }),
-        _ => Ok(()),
-    }
 }
 
 /// Activation scales have no use once their weight leaves the format they were made for.

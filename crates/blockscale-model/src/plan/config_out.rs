@@ -1,13 +1,17 @@
 //! The small files of the output: configs that describe what was written, and the index.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use blockscale::format::Format;
+use blockscale::format::{Block, Element, Format, GlobalScale, ScaleElement};
 use serde_json::{Map, Value, json};
 
-use super::{Document, PlanError, PlannedShard, PlannedWeight, Step, deepseek_config};
+use super::{
+    Document, PlanError, PlannedShard, PlannedWeight, Step, compressed_tensors, deepseek_config,
+};
 use crate::catalog::{Catalog, Encoding, PartRole};
 use crate::checkpoint::Checkpoint;
+use crate::deepseek_v4::Spelling;
+use crate::dialect::Dialect;
 use crate::recipe::{Naming, Recipe};
 use crate::{ShardName, write_index};
 
@@ -54,9 +58,9 @@ pub(super) fn documents(
     let Configs {
         config,
         hf_quant_config,
-    } = match outcome.recipe.naming {
-        Naming::DeepseekV4 => deepseek_config::configs(outcome),
-        Naming::Keep => configs(outcome)?,
+    } = match outcome.recipe.naming.spelling() {
+        Some(Spelling::Native | Spelling::HalfNative) => deepseek_config::configs(outcome),
+        _ => configs(outcome)?,
     };
     let mut documents = Vec::new();
     if let Some(value) = hf_quant_config {
@@ -101,27 +105,32 @@ fn index(outcome: &Outcome<'_>) -> Vec<u8> {
     write_index(&map, total)
 }
 
-/// Configs of a checkpoint whose names stay: what is left of the source's
-/// quantisation, or the description of the one format that was written.
+/// What is left of the source's quantisation, or the description of the one
+/// format that was written.
 fn configs(outcome: &Outcome<'_>) -> Result<Configs, PlanError> {
     let source = outcome.checkpoint;
-    let mut written: BTreeSet<String> = BTreeSet::new();
-    let mut new_format: Option<Format> = None;
+    let renamed = outcome.recipe.naming != Naming::Keep;
+    let mut written: BTreeMap<String, Format> = BTreeMap::new();
+    let mut described = None;
     let mut decoded = Vec::new();
     for weight in outcome.weights {
         let encoding = outcome.encoding(weight);
+        let relabelled = outcome.recipe.dialect.is_some()
+            && outcome.recipe.rules[weight.rule].to.format().is_some();
+        let changed = weight.step != Step::Copy || relabelled;
         if let Encoding::Block(format) = encoding {
-            written.insert(format.to_string());
-            if weight.step != Step::Copy {
-                new_format = Some(format);
+            // Configs do not tell types of float scales apart.
+            written.insert(alike(&format).to_string(), format);
+            if changed || renamed {
+                described = Some(format);
             }
-        } else if weight.step != Step::Copy {
+        } else if changed {
             decoded.push(crate::catalog::module_of(&weight.name).to_owned());
         }
     }
-    match new_format {
+    match described {
         Some(_) if written.len() > 1 => Err(PlanError::MixedFormats {
-            formats: written.into_iter().collect(),
+            formats: written.into_keys().collect(),
         }),
         Some(format) => Ok(describe(outcome, &format)),
         None if written.is_empty() => Ok(Configs {
@@ -138,6 +147,17 @@ fn configs(outcome: &Outcome<'_>) -> Result<Configs, PlanError> {
                 .clone()
                 .map(|c| ignoring(c, "quantization", &decoded)),
         }),
+    }
+}
+
+/// The format with F32 in place of any other type of float scales.
+fn alike(format: &Format) -> Format {
+    match format.scale {
+        ScaleElement::Bf16 | ScaleElement::F16 => Format {
+            scale: ScaleElement::F32,
+            ..*format
+        },
+        _ => *format,
     }
 }
 
@@ -168,17 +188,23 @@ fn ignoring(mut config: Value, section: &str, decoded: &[String]) -> Value {
     config
 }
 
-/// Configs that describe one format: ModelOpt's for NVFP4, DeepSeek's for FP8 blocks.
+/// Configs that describe one format in the words of its dialect.
 fn describe(outcome: &Outcome<'_>, format: &Format) -> Configs {
     let ignore = outcome.plain_modules();
-    let (section, hf_quant_config) = if *format == Format::NVFP4 {
-        let algo = nvfp4_algo(outcome);
-        (
-            nvfp4_section(algo, &ignore),
-            Some(nvfp4_document(algo, &ignore)),
-        )
-    } else {
-        (fp8_section(format, &ignore), None)
+    let dialect = outcome
+        .recipe
+        .dialect
+        .unwrap_or_else(|| Dialect::usual(format));
+    let (section, hf_quant_config) = match dialect {
+        Dialect::CompressedTensors => (compressed_tensors::section(format, &ignore), None),
+        Dialect::Modelopt => {
+            let algo = modelopt_algo(outcome, format);
+            (
+                modelopt_section(algo, format, &ignore),
+                Some(modelopt_document(algo, format, &ignore)),
+            )
+        }
+        _ => (fp8_section(format, &ignore), None),
     };
     let config = outcome.checkpoint.config.clone().map(|config| {
         let mut config = without_quantisation(config);
@@ -193,21 +219,38 @@ fn describe(outcome: &Outcome<'_>, format: &Format) -> Configs {
     }
 }
 
-/// Without activation scales the weights alone are quantised.
-fn nvfp4_algo(outcome: &Outcome<'_>) -> &'static str {
+/// ModelOpt's name of a format. Without activation scales the weights of NVFP4
+/// alone are quantised.
+fn modelopt_algo(outcome: &Outcome<'_>, format: &Format) -> &'static str {
     let calibrated = outcome
         .weights
         .iter()
         .any(|w| w.tensor(PartRole::InputScale).is_some());
-    if calibrated { "NVFP4" } else { "W4A16_NVFP4" }
+    match (format.element, format.block) {
+        (Element::E2m1, _) if format.global == GlobalScale::None => "W4A16_MXFP4",
+        (Element::E2m1, _) if calibrated => "NVFP4",
+        (Element::E2m1, _) => "W4A16_NVFP4",
+        (_, Block::Row) => "FP8_PER_CHANNEL_PER_TOKEN",
+        _ => "MXFP8",
+    }
 }
 
-fn nvfp4_section(algo: &str, ignore: &[String]) -> Value {
+/// Columns that one scale covers, where the format has groups of columns.
+fn group_size(format: &Format) -> Option<usize> {
+    match format.block {
+        Block::Grid { rows: 1, cols } => Some(cols),
+        _ => None,
+    }
+}
+
+fn modelopt_section(algo: &str, format: &Format, ignore: &[String]) -> Value {
+    let mut weights = Map::new();
+    weights.insert("dynamic".to_owned(), json!(false));
+    weights.insert("num_bits".to_owned(), json!(format.element.bits()));
+    weights.insert("type".to_owned(), json!("float"));
+    weights.extend(group_size(format).map(|n| ("group_size".to_owned(), json!(n))));
     json!({
-        "config_groups": { "group_0": {
-            "weights": { "dynamic": false, "num_bits": 4, "type": "float", "group_size": 16 },
-            "targets": ["Linear"],
-        } },
+        "config_groups": { "group_0": { "weights": weights, "targets": ["Linear"] } },
         "ignore": ignore,
         "quant_algo": algo,
         "producer": producer(),
@@ -215,16 +258,13 @@ fn nvfp4_section(algo: &str, ignore: &[String]) -> Value {
     })
 }
 
-fn nvfp4_document(algo: &str, exclude: &[String]) -> Value {
-    json!({
-        "producer": producer(),
-        "quantization": {
-            "quant_algo": algo,
-            "kv_cache_quant_algo": null,
-            "group_size": 16,
-            "exclude_modules": exclude,
-        },
-    })
+fn modelopt_document(algo: &str, format: &Format, exclude: &[String]) -> Value {
+    let mut quantization = Map::new();
+    quantization.insert("quant_algo".to_owned(), json!(algo));
+    quantization.insert("kv_cache_quant_algo".to_owned(), Value::Null);
+    quantization.extend(group_size(format).map(|n| ("group_size".to_owned(), json!(n))));
+    quantization.insert("exclude_modules".to_owned(), json!(exclude));
+    json!({ "producer": producer(), "quantization": quantization })
 }
 
 fn fp8_section(format: &Format, ignore: &[String]) -> Value {

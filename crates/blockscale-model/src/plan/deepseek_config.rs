@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::config_out::{Configs, Outcome, fp8_ue8m0_keys, producer};
 use super::summary::family;
-use crate::deepseek_v4::{Part, parse, released_config_keys};
+use crate::deepseek_v4::{NativeName, Part, parse, released_config_keys, to_native};
 use crate::recipe::Rule;
 
 const GROUP: u64 = 16;
@@ -46,11 +46,15 @@ pub(super) fn configs(outcome: &Outcome<'_>) -> Configs {
     }
 }
 
+fn native(name: &str) -> Option<NativeName> {
+    parse(&to_native(name)?)
+}
+
 /// Expert modules (`layers.3.ffn.experts`) that are NVFP4 in the output.
 fn nvfp4_experts(outcome: &Outcome<'_>) -> Vec<String> {
     let mut modules = BTreeSet::new();
     for weight in outcome.weights {
-        let Some(name) = parse(&weight.name) else {
+        let Some(name) = native(&weight.name) else {
             continue;
         };
         if name.part.is_routed_expert() && family(&outcome.encoding(weight)) == "NVFP4" {
@@ -79,7 +83,7 @@ fn exclude(experts: &[String]) -> Vec<String> {
 fn plain_linears(outcome: &Outcome<'_>) -> Vec<String> {
     let mut plain = BTreeSet::new();
     for weight in outcome.weights {
-        let Some(name) = parse(&weight.name) else {
+        let Some(name) = native(&weight.name) else {
             continue;
         };
         if !is_fp8_in_release(name.part) || outcome.encoding(weight).format().is_some() {

@@ -1,6 +1,7 @@
 //! Why a conversion cannot be planned.
 
 use crate::catalog::Refusal;
+use crate::dialect::Dialect;
 use crate::recipe::Target;
 
 /// Why a conversion cannot be planned.
@@ -137,6 +138,25 @@ pub enum PlanError {
         first: String,
         /// The other.
         second: String,
+    },
+    /// The dialect has no names for the format.
+    #[error("{dialect} has no form of {format}; give another --dialect or format")]
+    NotInDialect {
+        /// The format.
+        format: String,
+        /// The dialect.
+        dialect: Dialect,
+    },
+    /// Experts in a block format cannot be stacked.
+    #[error(
+        "`{weight}` is {found}; stacked experts hold plain numbers: use --to bf16, or names with \
+         one tensor an expert"
+    )]
+    StacksBlocks {
+        /// The expert's weight.
+        weight: String,
+        /// How it is stored.
+        found: String,
     },
     /// No known config describes a checkpoint that holds all of these.
     #[error(

@@ -6,14 +6,18 @@
 //! conversion agree without talking to each other.
 
 mod build;
+mod compressed_tensors;
 mod config_out;
 mod deepseek_config;
 mod error;
 pub(crate) mod experts;
+mod join;
+mod settle;
 mod shards;
 mod step;
 mod summary;
 mod tensors;
+mod units;
 
 pub use error::PlanError;
 pub use step::{Expectation, Step};
@@ -128,8 +132,21 @@ pub struct PlannedTensor {
     pub role: PartRole,
     /// Where it lies in its shard, absolute in the file.
     pub range: Range<u64>,
-    /// Source bytes that make it up, in order; empty for a tensor that is computed.
-    pub copied_from: Vec<SourceBytes>,
+    /// Where its bytes come from.
+    pub origin: Origin,
+}
+
+/// Where the bytes of an output tensor come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Computed by the weight's step.
+    Computed,
+    /// Copied from these source bytes, in order.
+    Copied(Vec<SourceBytes>),
+    /// The reciprocals of the F32 values of a source tensor.
+    Reciprocal(TensorId),
+    /// F32 ones.
+    Ones,
 }
 
 /// A byte range of a source tensor.

@@ -1,33 +1,202 @@
 //! The tensors that hold an output weight: names, dtypes, shapes, copied bytes.
 
-use blockscale::format::{Block, Element, Format, GlobalScale, ScaleElement};
+use blockscale::format::{Block, Element, Format, GlobalScale, ScaleElement, Shape};
 use safetensors::Dtype;
 
-use super::build::Unit;
-use super::{PlannedTensor, SourceBytes, Step};
-use crate::catalog::{Catalog, Encoding, Matrices, PartRole, module_of};
-use crate::checkpoint::Checkpoint;
+use super::settle::Settling;
+use super::units::Unit;
+use super::{Origin, PlannedTensor, SourceBytes, Step};
+use crate::catalog::{Encoding, Matrices, PartRole, TensorId, Weight, module_of};
+use crate::dialect::{Dialect, RowScale, Written};
 use crate::header::tensor_bytes;
-use crate::recipe::Rule;
+use crate::recipe::{Rule, Target};
 
-pub(super) fn tensors(
-    unit: &Unit,
-    step: &Step,
-    rule: &Rule,
-    checkpoint: &Checkpoint,
-    catalog: &Catalog,
-) -> Vec<PlannedTensor> {
-    match (step, step.result(&unit.encoding)) {
-        (Step::Copy, _) => copied(unit, rule, checkpoint, catalog),
-        (_, Encoding::Plain(dtype)) => {
-            vec![computed(
+impl Settling<'_> {
+    pub(super) fn tensors(&self, unit: &Unit, step: &Step, rule: &Rule) -> Vec<PlannedTensor> {
+        let result = step.result(&unit.encoding);
+        match (step, result) {
+            (Step::Copy, Encoding::Block(format)) if rule.to != Target::Keep => {
+                self.relabelled(unit, &format, rule)
+            }
+            (Step::Copy, _) => self.copied(unit, rule),
+            (_, Encoding::Plain(dtype)) => {
+                vec![computed(
+                    unit.name.clone(),
+                    dtype,
+                    unit.shape.clone(),
+                    PartRole::Codes,
+                )]
+            }
+            (_, Encoding::Block(format)) => {
+                let tensors = self.block_tensors(unit, &format, rule);
+                match step {
+                    Step::RestateGlobal { .. } => self.restated(unit, &format, tensors),
+                    _ => tensors,
+                }
+            }
+        }
+    }
+
+    fn written(&self, format: &Format) -> Written {
+        let dialect = self
+            .recipe
+            .dialect
+            .unwrap_or_else(|| Dialect::usual(format));
+        dialect.written(format)
+    }
+
+    fn source(&self, unit: &Unit) -> &Weight {
+        &self.catalog.weights[unit.pieces[0].weight]
+    }
+
+    /// The parts of a block format as the dialect writes them, all computed.
+    fn block_tensors(&self, unit: &Unit, format: &Format, rule: &Rule) -> Vec<PlannedTensor> {
+        let written = self.written(format);
+        let module = module_of(&unit.name);
+        let name = |suffix: &str| format!("{module}{suffix}");
+        let (dtype, shape) = code_tensor(format, &unit.shape, &written);
+        let codes = computed(name(written.codes), dtype, shape, PartRole::Codes);
+        let scale = computed(
+            name(rule.scale_name.as_deref().unwrap_or(written.scale)),
+            scale_dtype(format.scale, &written),
+            scale_shape(format, &unit.shape, &written),
+            PartRole::BlockScale,
+        );
+        let mut tensors = vec![codes, scale];
+        if format.global != GlobalScale::None {
+            let (suffix, shape) = written.global;
+            let role = PartRole::GlobalScale;
+            tensors.push(computed(name(suffix), Dtype::F32, shape.to_vec(), role));
+        }
+        tensors
+    }
+
+    /// The activation scale under the name that goes with the global scale, where
+    /// the source has one.
+    fn input_scale(&self, unit: &Unit, format: &Format) -> Option<PlannedTensor> {
+        let id = self.source(unit).part(PartRole::InputScale)?;
+        let suffix = match format.global {
+            GlobalScale::Divisor => ".input_global_scale",
+            _ => ".input_scale",
+        };
+        let name = format!("{}{suffix}", module_of(&unit.name));
+        let shape = self.checkpoint.tensors[id].shape.clone();
+        Some(computed(name, Dtype::F32, shape, PartRole::InputScale))
+    }
+
+    /// Codes and block scales as they are, both second-level scales inverted; a
+    /// global scale of 1 where the source has none.
+    fn restated(
+        &self,
+        unit: &Unit,
+        format: &Format,
+        mut tensors: Vec<PlannedTensor>,
+    ) -> Vec<PlannedTensor> {
+        tensors.extend(self.input_scale(unit, format));
+        for tensor in &mut tensors {
+            let part = self.source(unit).part(tensor.role);
+            tensor.origin = match (tensor.role, part) {
+                (PartRole::Codes | PartRole::BlockScale, _) => continue,
+                (_, Some(id)) => {
+                    *tensor = self.shaped_as(id, tensor.clone());
+                    Origin::Reciprocal(id)
+                }
+                (_, None) => Origin::Ones,
+            };
+        }
+        tensors
+    }
+
+    /// A weight that is in the target's format already: its bytes under the names,
+    /// dtypes and shapes of the dialect.
+    fn relabelled(&self, unit: &Unit, format: &Format, rule: &Rule) -> Vec<PlannedTensor> {
+        let mut tensors = self.block_tensors(unit, format, rule);
+        tensors.extend(self.input_scale(unit, format));
+        for tensor in &mut tensors {
+            let Some(id) = self.source(unit).part(tensor.role) else {
+                continue;
+            };
+            let bytes = self.checkpoint.tensors[id].bytes();
+            *tensor = self.shaped_as(id, tensor.clone());
+            tensor.origin = Origin::Copied(vec![SourceBytes {
+                tensor: id,
+                range: 0..bytes,
+            }]);
+        }
+        tensors
+    }
+
+    /// A stack may have one global scale a matrix: such a tensor keeps its shape.
+    fn shaped_as(&self, id: TensorId, tensor: PlannedTensor) -> PlannedTensor {
+        let raw = &self.checkpoint.tensors[id];
+        if raw.bytes() == tensor.range.end {
+            return tensor;
+        }
+        PlannedTensor {
+            shape: raw.shape.clone(),
+            range: 0..raw.bytes(),
+            ..tensor
+        }
+    }
+
+    /// The parts of the source, each under its new name.
+    fn copied(&self, unit: &Unit, rule: &Rule) -> Vec<PlannedTensor> {
+        let source = self.source(unit);
+        let rows = source.matrices().total_rows();
+        let whole = matches!(unit.pieces.as_slice(), [p] if p.rows.len() == rows);
+        if !whole {
+            return vec![self.copied_rows(unit)];
+        }
+        let module = module_of(&unit.name);
+        let parts = source.parts.iter().map(|part| {
+            let raw = &self.checkpoint.tensors[part.tensor];
+            let name = match (part.role, &rule.scale_name) {
+                (PartRole::Codes, _) if source.encoding.format().is_none() => unit.name.clone(),
+                (PartRole::BlockScale, Some(suffix)) => format!("{module}{suffix}"),
+                _ => {
+                    let suffix = raw.name.strip_prefix(source.module()).unwrap_or(&raw.name);
+                    format!("{module}{suffix}")
+                }
+            };
+            PlannedTensor {
+                name,
+                dtype: raw.dtype,
+                shape: raw.shape.clone(),
+                role: part.role,
+                range: 0..raw.bytes(),
+                origin: Origin::Copied(vec![SourceBytes {
+                    tensor: part.tensor,
+                    range: 0..raw.bytes(),
+                }]),
+            }
+        });
+        parts.collect()
+    }
+
+    /// Rows of plain weights, stacked or cut out. Scales never come here: a weight
+    /// that has them is copied whole or computed.
+    fn copied_rows(&self, unit: &Unit) -> PlannedTensor {
+        let mut ranges = Vec::with_capacity(unit.pieces.len());
+        let mut dtype = Dtype::U8;
+        for piece in &unit.pieces {
+            let weight = &self.catalog.weights[piece.weight];
+            let raw = &self.checkpoint.tensors[weight.codes()];
+            let row = raw.bytes() / (weight.matrices().total_rows().max(1) as u64);
+            dtype = raw.dtype;
+            ranges.push(SourceBytes {
+                tensor: weight.codes(),
+                range: piece.rows.start as u64 * row..piece.rows.end as u64 * row,
+            });
+        }
+        PlannedTensor {
+            origin: Origin::Copied(ranges),
+            ..computed(
                 unit.name.clone(),
                 dtype,
                 unit.shape.clone(),
                 PartRole::Codes,
-            )]
+            )
         }
-        (_, Encoding::Block(format)) => computed_blocks(unit, &format, rule),
     }
 }
 
@@ -39,49 +208,11 @@ fn computed(name: String, dtype: Dtype, shape: Vec<usize>, role: PartRole) -> Pl
         shape,
         role,
         range: 0..bytes,
-        copied_from: Vec::new(),
+        origin: Origin::Computed,
     }
 }
 
-fn computed_blocks(unit: &Unit, format: &Format, rule: &Rule) -> Vec<PlannedTensor> {
-    let module = module_of(&unit.name);
-    let scale_name = rule
-        .scale_name
-        .as_deref()
-        .unwrap_or_else(|| usual_scale_name(format));
-    let (dtype, code_shape) = code_tensor(format, &unit.shape);
-    let mut tensors = vec![
-        computed(unit.name.clone(), dtype, code_shape, PartRole::Codes),
-        computed(
-            format!("{module}{scale_name}"),
-            scale_dtype(format.scale),
-            scale_shape(format, &unit.shape),
-            PartRole::BlockScale,
-        ),
-    ];
-    let global = match format.global {
-        GlobalScale::None => None,
-        GlobalScale::Multiplier => Some((".weight_scale_2", vec![])),
-        GlobalScale::Divisor => Some((".weight_global_scale", vec![1])),
-    };
-    if let Some((suffix, shape)) = global {
-        let name = format!("{module}{suffix}");
-        tensors.push(computed(name, Dtype::F32, shape, PartRole::GlobalScale));
-    }
-    tensors
-}
-
-/// ModelOpt's word for NVFP4 scales, DeepSeek's for FP8 blocks.
-fn usual_scale_name(format: &Format) -> &'static str {
-    match (format.element, format.block) {
-        (Element::E4m3Fn | Element::E5m2, Block::Grid { rows, .. }) if rows > 1 => {
-            ".weight_scale_inv"
-        }
-        _ => ".weight_scale",
-    }
-}
-
-fn code_tensor(format: &Format, shape: &[usize]) -> (Dtype, Vec<usize>) {
+fn code_tensor(format: &Format, shape: &[usize], written: &Written) -> (Dtype, Vec<usize>) {
     let mut shape = shape.to_vec();
     let dtype = match format.element {
         Element::E4m3Fn => Dtype::F8_E4M3,
@@ -90,92 +221,28 @@ fn code_tensor(format: &Format, shape: &[usize]) -> (Dtype, Vec<usize>) {
             if let Some(last) = shape.last_mut() {
                 *last = format.row_bytes(*last);
             }
-            Dtype::U8
+            written.packed_dtype
         }
     };
     (dtype, shape)
 }
 
-fn scale_dtype(scale: ScaleElement) -> Dtype {
+fn scale_dtype(scale: ScaleElement, written: &Written) -> Dtype {
     match scale {
         ScaleElement::E4m3Fn => Dtype::F8_E4M3,
-        ScaleElement::E8m0Fnu => Dtype::F8_E8M0,
+        ScaleElement::E8m0Fnu => written.exponent_dtype,
         ScaleElement::Bf16 => Dtype::BF16,
         ScaleElement::F16 => Dtype::F16,
         _ => Dtype::F32,
     }
 }
 
-fn scale_shape(format: &Format, weight: &[usize]) -> Vec<usize> {
-    let plane = format.scale_shape(Matrices::of(weight).shape);
+fn scale_shape(format: &Format, weight: &[usize], written: &Written) -> Vec<usize> {
+    let Shape { rows, cols } = format.scale_shape(Matrices::of(weight).shape);
     let lead = weight.get(..weight.len().saturating_sub(2)).unwrap_or(&[]);
-    [lead, &[plane.rows, plane.cols]].concat()
-}
-
-/// The parts of the source, each under its new name.
-fn copied(
-    unit: &Unit,
-    rule: &Rule,
-    checkpoint: &Checkpoint,
-    catalog: &Catalog,
-) -> Vec<PlannedTensor> {
-    let first = &catalog.weights[unit.pieces[0].weight];
-    let whole =
-        matches!(unit.pieces.as_slice(), [p] if p.rows.len() == first.matrices().total_rows());
-    if !whole {
-        return vec![copied_rows(unit, checkpoint, catalog)];
-    }
-    let module = module_of(&unit.name);
-    first
-        .parts
-        .iter()
-        .map(|part| {
-            let raw = &checkpoint.tensors[part.tensor];
-            let name = match (part.role, &rule.scale_name) {
-                (PartRole::Codes, _) if first.encoding.format().is_none() => unit.name.clone(),
-                (PartRole::BlockScale, Some(suffix)) => format!("{module}{suffix}"),
-                _ => {
-                    let suffix = raw.name.strip_prefix(first.module()).unwrap_or(&raw.name);
-                    format!("{module}{suffix}")
-                }
-            };
-            PlannedTensor {
-                name,
-                dtype: raw.dtype,
-                shape: raw.shape.clone(),
-                role: part.role,
-                range: 0..raw.bytes(),
-                copied_from: vec![SourceBytes {
-                    tensor: part.tensor,
-                    range: 0..raw.bytes(),
-                }],
-            }
-        })
-        .collect()
-}
-
-/// Rows of plain weights, stacked or cut out. Scales never come here: a weight
-/// that has them is copied whole or computed.
-fn copied_rows(unit: &Unit, checkpoint: &Checkpoint, catalog: &Catalog) -> PlannedTensor {
-    let mut ranges = Vec::with_capacity(unit.pieces.len());
-    let mut dtype = Dtype::U8;
-    for piece in &unit.pieces {
-        let weight = &catalog.weights[piece.weight];
-        let raw = &checkpoint.tensors[weight.codes()];
-        let row = raw.bytes() / (weight.matrices().total_rows().max(1) as u64);
-        dtype = raw.dtype;
-        ranges.push(SourceBytes {
-            tensor: weight.codes(),
-            range: piece.rows.start as u64 * row..piece.rows.end as u64 * row,
-        });
-    }
-    PlannedTensor {
-        copied_from: ranges,
-        ..computed(
-            unit.name.clone(),
-            dtype,
-            unit.shape.clone(),
-            PartRole::Codes,
-        )
+    match (format.block, written.rows) {
+        (Block::Tensor, _) => written.single.to_vec(),
+        (Block::Row, RowScale::Vector) => [lead, &[rows]].concat(),
+        _ => [lead, &[rows, cols]].concat(),
     }
 }

@@ -1,18 +1,24 @@
 //! The recipe behind `--to`: one format for every weight that takes it.
 
 use super::{Module, Naming, Pattern, Recipe, Rule, Stored, Target, VERSION};
+use crate::catalog::Encoding;
+
+/// Names of linear weights: the usual one, and stacked experts.
+const LINEARS: [&str; 2] = ["*.weight", "*_proj"];
 
 /// Weights that are left alone unless `--include` names them: tables, norms,
 /// heads and routers lose more by rounding than they save.
-const LEFT_ALONE: [&str; 7] = [
+const LEFT_ALONE: [&str; 6] = [
     "*norm*",
     "*embed*",
     "*lm_head*",
     "head.weight",
     "*.gate.weight",
     "*router*",
-    "*.bias",
 ];
+
+/// Every way in which a weight has scales.
+const SCALED: [Stored; 3] = [Stored::Nvfp4, Stored::Mxfp4, Stored::Fp8];
 
 /// Siblings that runtimes join into one matrix and that therefore have to share
 /// one NVFP4 global scale.
@@ -24,31 +30,26 @@ const JOINED: [(&str, &[&str]); 5] = [
     ("fused_qkv_a_proj", &["q_a_proj", "kv_a_proj_with_mqa"]),
 ];
 
-/// Every matrix to `target`.
+/// Every linear weight to `target`.
 ///
-/// `exclude` wins over `include`; without `include` everything is included but
-/// norms, embeddings, output heads, routers and biases. Block-scaled weights
-/// are always decoded when `target` is plain, whatever their name, unless
-/// excluded.
+/// `exclude` wins over `include`. Without `include` norms, embeddings, output
+/// heads and routers are left alone, and parameters that are no linear weights.
+/// Block-scaled weights are always decoded when `target` is plain, whatever
+/// their name, unless excluded.
 pub fn generic(target: Target, include: Vec<Pattern>, exclude: Vec<Pattern>) -> Recipe {
     let mut rules = Vec::new();
     if !exclude.is_empty() {
         rules.push(rule(exclude, Target::Keep));
     }
     if include.is_empty() {
-        let stored = if target.is_plain() {
-            vec![Stored::Plain]
-        } else {
-            Vec::new()
-        };
+        rules.extend(scaled(target));
         rules.push(Rule {
-            stored,
             optional: true,
             ..rule(patterns(&LEFT_ALONE), Target::Keep)
         });
         rules.push(Rule {
             optional: true,
-            ..matrices(patterns(&["*"]), target)
+            ..matrices(patterns(&LINEARS), target)
         });
     } else {
         rules.push(matrices(include, target));
@@ -62,9 +63,34 @@ pub fn generic(target: Target, include: Vec<Pattern>, exclude: Vec<Pattern>) -> 
         name: format!("to {target}"),
         summary: String::new(),
         naming: Naming::Keep,
+        dialect: None,
         model_types: Vec::new(),
         rules,
     }
+}
+
+/// What becomes of block-scaled weights that would be left alone as plain ones.
+///
+/// No config describes a checkpoint in two block formats, so they take the
+/// target's, where that is their own family, or become plain.
+fn scaled(target: Target) -> Vec<Rule> {
+    let decided = |names: &[&str], stored: Vec<Stored>, to| Rule {
+        stored,
+        optional: true,
+        ..rule(patterns(names), to)
+    };
+    let Some(format) = target.format() else {
+        return match target {
+            Target::Keep => Vec::new(),
+            _ => vec![decided(&["*"], SCALED.to_vec(), target)],
+        };
+    };
+    let own = Stored::of(&Encoding::Block(format));
+    let others = SCALED.into_iter().filter(|&s| s != own).collect();
+    vec![
+        decided(&LEFT_ALONE, vec![own], target),
+        decided(&LEFT_ALONE, others, Target::Bf16),
+    ]
 }
 
 /// The rule that converts: matrices only, joined siblings under one global scale.

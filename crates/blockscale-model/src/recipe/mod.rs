@@ -37,6 +37,8 @@ use blockscale::format::{Element, ScaleElement};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Encoding;
+use crate::deepseek_v4::Spelling;
+use crate::dialect::Dialect;
 
 /// The recipe format that this version reads.
 pub const VERSION: u32 = 1;
@@ -50,6 +52,28 @@ pub enum Naming {
     Keep,
     /// The native names of the DeepSeek-V4 releases, whatever the source's spelling.
     DeepseekV4,
+    /// DeepSeek-V4 as transformers saves it by default: native modules under `model.`.
+    DeepseekV4HalfNative,
+    /// DeepSeek-V4 in Hugging Face names with stacked experts, as transformers has it.
+    DeepseekV4Hf,
+    /// DeepSeek-V4 in Hugging Face names, one tensor an expert, as llm-compressor writes it.
+    DeepseekV4HfPerExpert,
+    /// DeepSeek-V4 as ModelOpt exports it.
+    DeepseekV4Modelopt,
+}
+
+impl Naming {
+    /// The spelling of DeepSeek-V4 names that it stands for.
+    pub fn spelling(self) -> Option<Spelling> {
+        match self {
+            Self::Keep => None,
+            Self::DeepseekV4 => Some(Spelling::Native),
+            Self::DeepseekV4HalfNative => Some(Spelling::HalfNative),
+            Self::DeepseekV4Hf => Some(Spelling::Hf),
+            Self::DeepseekV4HfPerExpert => Some(Spelling::HfPerExpert),
+            Self::DeepseekV4Modelopt => Some(Spelling::Modelopt),
+        }
+    }
 }
 
 /// An ordered list of rules.
@@ -63,9 +87,14 @@ pub struct Recipe {
     /// One line for `--help` and listings.
     #[serde(default)]
     pub summary: String,
-    /// How output names are spelled. Rules match names in this spelling.
+    /// How output names are spelled. Rules match names as the source has them, or,
+    /// for DeepSeek-V4, native names whatever is written.
     #[serde(default)]
     pub naming: Naming,
+    /// How block-scaled weights are named and described; absent: as each format
+    /// usually is.
+    #[serde(default)]
+    pub dialect: Option<Dialect>,
     /// `model_type` values for which this recipe is meant; empty means any.
     #[serde(default)]
     pub model_types: Vec<String>,
@@ -290,7 +319,13 @@ impl Recipe {
             *fuse = true;
             offered = true;
         }
-        if offered { Ok(()) } else { Err(RecipeError::NothingToFuse { recipe: self.name.clone() }) }
+        if offered {
+            Ok(())
+        } else {
+            Err(RecipeError::NothingToFuse {
+                recipe: self.name.clone(),
+            })
+        }
     }
 
     /// The first rule that matches a weight of this name, encoding and shape.

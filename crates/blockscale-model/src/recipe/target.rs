@@ -24,19 +24,31 @@ pub enum Target {
     /// E4M3 in 128x128 blocks with power-of-two (E8M0) scales.
     #[serde(rename = "fp8-block-ue8m0")]
     Fp8BlockUe8m0,
-    /// E2M1 in blocks of 16 with E4M3 scales and a global multiplier.
+    /// E4M3 with one scale for each row.
+    Fp8Channel,
+    /// E4M3 with one scale for the tensor.
+    Fp8Tensor,
+    /// E2M1 in blocks of 16 with E4M3 scales and a global scale.
     Nvfp4,
+    /// E2M1 in blocks of 32 with E8M0 scales.
+    Mxfp4,
+    /// E4M3 in blocks of 32 with E8M0 scales.
+    Mxfp8,
 }
 
 impl Target {
     /// Every target that changes a weight.
-    pub const CONVERSIONS: [Self; 6] = [
+    pub const CONVERSIONS: [Self; 10] = [
         Self::Bf16,
         Self::F16,
         Self::F32,
         Self::Fp8Block,
         Self::Fp8BlockUe8m0,
+        Self::Fp8Channel,
+        Self::Fp8Tensor,
         Self::Nvfp4,
+        Self::Mxfp4,
+        Self::Mxfp8,
     ];
 
     /// The name used in recipes and on the command line.
@@ -48,17 +60,26 @@ impl Target {
             Self::F32 => "f32",
             Self::Fp8Block => "fp8-block",
             Self::Fp8BlockUe8m0 => "fp8-block-ue8m0",
+            Self::Fp8Channel => "fp8-channel",
+            Self::Fp8Tensor => "fp8-tensor",
             Self::Nvfp4 => "nvfp4",
+            Self::Mxfp4 => "mxfp4",
+            Self::Mxfp8 => "mxfp8",
         }
     }
 
-    /// The block format written, for targets that have one.
+    /// The block format written, for targets that have one. A dialect may write
+    /// it with the global scale inverted or with scales of another float type.
     pub fn format(self) -> Option<Format> {
         match self {
             Self::Keep | Self::Bf16 | Self::F16 | Self::F32 => None,
             Self::Fp8Block => Some(Format::FP8_BLOCK),
             Self::Fp8BlockUe8m0 => Some(Format::FP8_BLOCK_UE8M0),
+            Self::Fp8Channel => Some(Format::FP8_CHANNEL),
+            Self::Fp8Tensor => Some(Format::FP8_TENSOR),
             Self::Nvfp4 => Some(Format::NVFP4),
+            Self::Mxfp4 => Some(Format::MXFP4),
+            Self::Mxfp8 => Some(Format::MXFP8_E4M3),
         }
     }
 
@@ -86,10 +107,12 @@ impl fmt::Display for Target {
 
 /// A word that names no target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no output format; there are bf16, f16, f32, fp8-block, fp8-block-ue8m0 and nvfp4"
-)]
+#[error("`{0}` is no output format; there are {names}", names = names())]
 pub struct UnknownTarget(pub String);
+
+fn names() -> String {
+    Target::CONVERSIONS.map(Target::name).join(", ")
+}
 
 impl FromStr for Target {
     type Err = UnknownTarget;

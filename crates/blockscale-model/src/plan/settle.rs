@@ -1,0 +1,174 @@
+//! A named unit made into a planned weight: its step, and its tensors.
+
+use std::collections::HashMap;
+
+use blockscale::format::{Format, ScaleElement};
+
+use super::units::Unit;
+use super::{Piece, PlanError, PlannedWeight, Step, step};
+use crate::catalog::Catalog;
+use crate::checkpoint::Checkpoint;
+use crate::deepseek_v4::spell;
+use crate::dialect::Dialect;
+use crate::finding::{Finding, Severity};
+use crate::recipe::{Recipe, Rule, Target};
+
+/// Numbers the groups of weights that share a global scale.
+#[derive(Default)]
+pub(super) struct Groups(HashMap<String, usize>);
+
+impl Groups {
+    fn of(&mut self, module: String) -> usize {
+        let next = self.0.len();
+        *self.0.entry(module).or_insert(next)
+    }
+}
+
+/// What all weights of a plan are settled by.
+pub(super) struct Settling<'a> {
+    pub(super) checkpoint: &'a Checkpoint,
+    pub(super) catalog: &'a Catalog,
+    pub(super) recipe: &'a Recipe,
+    /// Type of float scales in dialects that keep them in the model's dtype.
+    pub(super) model_dtype: ScaleElement,
+    pub(super) groups: Groups,
+}
+
+impl Settling<'_> {
+    /// Chooses the step of a unit and its tensors. A unit that a general rule
+    /// cannot convert is kept, with a finding.
+    pub(super) fn weight(
+        &mut self,
+        unit: Unit,
+        rule_index: usize,
+        findings: &mut Vec<Finding>,
+    ) -> Result<PlannedWeight, PlanError> {
+        let rule = &self.recipe.rules[rule_index];
+        let step = match check_fits(&unit, rule.to) {
+            Ok(()) => self.step(&unit, rule)?,
+            Err(error) if rule.matrices => {
+                findings.push(Finding {
+                    severity: Severity::Warning,
+                    code: "kept-as-it-is",
+                    file: None,
+                    tensor: Some(unit.name.clone()),
+                    message: error.to_string(),
+                });
+                Step::Copy
+            }
+            Err(error) => return Err(error),
+        };
+        let shares = rule.share_global && matches!(step, Step::Encode { .. });
+        let member = shares.then(|| rule.member(&unit.name)).flatten();
+        let global_group = member.map(|member| self.groups.of(member.joined));
+        let unit = self.spelled(unit);
+        Ok(PlannedWeight {
+            tensors: self.tensors(&unit, &step, rule),
+            rule: rule_index,
+            expectation: step.expectation(&unit.encoding),
+            should_be_exact: rule.exact && step != Step::Copy,
+            global_group,
+            shard: 0,
+            step,
+            name: unit.name,
+            shape: unit.shape,
+            pieces: unit.pieces,
+        })
+    }
+
+    fn spelled(&self, unit: Unit) -> Unit {
+        match self.recipe.naming.spelling() {
+            Some(spelling) => Unit {
+                name: spell(&unit.name, spelling),
+                ..unit
+            },
+            None => unit,
+        }
+    }
+
+    fn step(&self, unit: &Unit, rule: &Rule) -> Result<Step, PlanError> {
+        let not_numbers = || PlanError::NotNumbers {
+            weight: unit.name.clone(),
+            found: unit.encoding.to_string(),
+            to: rule.to,
+        };
+        if let Some(dtype) = rule.to.plain_dtype() {
+            // Bytes of differently stored parts cannot be put on top of each other.
+            let stored = |p: &Piece| self.catalog.weights[p.weight].encoding;
+            let alike = unit.pieces.iter().all(|p| stored(p) == unit.encoding);
+            return match step::to_plain(&unit.encoding, dtype).ok_or_else(not_numbers)? {
+                Step::Copy if !alike => Ok(Step::Decode(dtype)),
+                step => Ok(step),
+            };
+        }
+        match self.target(unit, rule)? {
+            None => Ok(Step::Copy),
+            Some(format) => {
+                step::to_blocks(&unit.encoding, format, rule.scale_rule).ok_or_else(not_numbers)
+            }
+        }
+    }
+
+    /// The block format of the rule as its dialect writes it.
+    fn target(&self, unit: &Unit, rule: &Rule) -> Result<Option<Format>, PlanError> {
+        let Some(format) = rule.to.format() else {
+            return Ok(None);
+        };
+        let dialect = self
+            .recipe
+            .dialect
+            .unwrap_or_else(|| Dialect::usual(&format));
+        let format =
+            dialect
+                .variant(format, self.model_dtype)
+                .ok_or_else(|| PlanError::NotInDialect {
+                    format: format.to_string(),
+                    dialect,
+                })?;
+        // Float scales that are there already keep their own type.
+        let kept = unit.encoding.format().filter(|from| {
+            is_float(from.scale)
+                && is_float(format.scale)
+                && dialect == Dialect::CompressedTensors
+                && Format {
+                    scale: format.scale,
+                    ..**from
+                } == format
+        });
+        Ok(Some(kept.copied().unwrap_or(format)))
+    }
+}
+
+/// Whether the shape has the rows, columns and whole blocks that the target needs.
+fn check_fits(unit: &Unit, to: Target) -> Result<(), PlanError> {
+    let Some(format) = to.format() else {
+        return Ok(());
+    };
+    if unit.shape.len() < 2 {
+        return Err(PlanError::NotAMatrix {
+            weight: unit.name.clone(),
+            shape: unit.shape.clone(),
+            to,
+        });
+    }
+    let cols = unit.shape.last().copied().unwrap_or(0);
+    match format.block {
+        blockscale::format::Block::Grid {
+            rows: 1,
+            cols: block,
+        } if cols % block != 0 => Err(PlanError::PartialBlock {
+            weight: unit.name.clone(),
+            cols,
+            to,
+            block,
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn is_float(scale: ScaleElement) -> bool {
+    matches!(
+        scale,
+        ScaleElement::F32 | ScaleElement::Bf16 | ScaleElement::F16
+    )
+}
