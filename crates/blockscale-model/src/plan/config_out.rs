@@ -59,7 +59,9 @@ pub(super) fn documents(
         config,
         hf_quant_config,
     } = match outcome.recipe.naming.spelling() {
-        Some(Spelling::Native | Spelling::HalfNative) => deepseek_config::configs(outcome),
+        Some(Spelling::Native | Spelling::HalfNative) if deepseek_config::describes(outcome) => {
+            deepseek_config::configs(outcome)
+        }
         _ => configs(outcome)?,
     };
     let mut documents = Vec::new();

@@ -6,14 +6,28 @@
 
 use std::collections::BTreeSet;
 
+use blockscale::format::Block;
 use serde_json::{Map, Value, json};
 
 use super::config_out::{Configs, Outcome, fp8_ue8m0_keys, producer};
 use super::summary::family;
+use crate::catalog::Encoding;
 use crate::deepseek_v4::{NativeName, Part, parse, released_config_keys, to_native};
 use crate::recipe::Rule;
 
 const GROUP: u64 = 16;
+
+/// Whether the released form can describe the output: block formats other than
+/// FP8 in square blocks are the experts' alone.
+pub(super) fn describes(outcome: &Outcome<'_>) -> bool {
+    outcome.weights.iter().all(|weight| {
+        let Encoding::Block(format) = outcome.encoding(weight) else {
+            return true;
+        };
+        let square = matches!(format.block, Block::Grid { rows, .. } if rows > 1);
+        square || native(&weight.name).is_some_and(|name| name.part.is_routed_expert())
+    })
+}
 
 pub(super) fn configs(outcome: &Outcome<'_>) -> Configs {
     let experts = nvfp4_experts(outcome);
