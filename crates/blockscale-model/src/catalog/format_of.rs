@@ -41,6 +41,17 @@ pub enum ScaleProblem {
         /// Names that would have been taken.
         looked_for: Vec<String>,
     },
+    /// A second-level scale beside codes whose format has none.
+    #[error(
+        "global scale `{global}` beside {format} codes, which have none; \
+         remove it, or the block scale that makes them {format}"
+    )]
+    UnexpectedGlobal {
+        /// The global scale.
+        global: String,
+        /// The format that codes and block scale spell.
+        format: String,
+    },
     /// A scale plane whose shape belongs to no known format of this weight.
     #[error("scale `{scale}` has shape {found:?}, expected {}", shapes(expected))]
     Shape {
@@ -123,7 +134,14 @@ pub(super) fn format_of(evidence: &Evidence<'_>) -> Result<(Format, Vec<usize>),
         Dtype::F8_E5M2 => fp8(Element::E5m2, evidence)?,
         _ => packed(evidence)?,
     };
-    pick(&candidates, evidence.scale)
+    let (format, shape) = pick(&candidates, evidence.scale)?;
+    match evidence.global {
+        Some(global) if format.global == GlobalScale::None => Err(ScaleProblem::UnexpectedGlobal {
+            global: global.tensor.name.to_owned(),
+            format: format.to_string(),
+        }),
+        _ => Ok((format, shape)),
+    }
 }
 
 /// A reading of the codes: a format and the logical shape that it gives the weight.

@@ -80,8 +80,12 @@ impl Pairing<'_> {
                     self.found.push(weight);
                 }
                 Err(problem) => {
+                    let globals = spelling.globals.iter().map(|(suffix, _)| *suffix);
+                    let others: Vec<&str> =
+                        globals.chain(spelling.inputs.iter().copied()).collect();
                     self.refused.insert(id);
                     self.refused.extend(scales);
+                    self.refused.extend(self.siblings(module, &others));
                     self.refuse(id, problem);
                 }
             }
@@ -91,12 +95,9 @@ impl Pairing<'_> {
 
     /// Bytes under this name are FP4 codes even where no scale stands beside them.
     fn says_fp4(&self, raw: &RawTensor, spelling: &Spelling) -> bool {
-        let algo = self.config.algo.as_deref().unwrap_or_default();
-        let bytes = matches!(raw.dtype, Dtype::U8 | Dtype::I8);
-        bytes
+        matches!(raw.dtype, Dtype::U8 | Dtype::I8)
             && (spelling.codes == ".weight_packed"
-                || (spelling.codes == ".weight"
-                    && (algo.contains("NVFP4") || algo.contains("MXFP4"))))
+                || (spelling.codes == ".weight" && self.config.has_fp4))
     }
 
     fn resolve(
@@ -213,7 +214,8 @@ impl Pairing<'_> {
                     file: Some(self.checkpoint.shards[raw.shard].name.as_str().to_owned()),
                     tensor: Some(raw.name.clone()),
                     message: format!(
-                        "a scale, but `{missing}` is absent or not quantised; copied as it is"
+                        "`{}` is a scale, but `{missing}` is absent or not quantised; copied as it is",
+                        raw.name
                     ),
                 });
             } else if needs_scale(raw.dtype) && raw.bytes() > 0 {

@@ -15,6 +15,8 @@ pub struct QuantConfig {
     pub algo: Option<String>,
     /// `weight_block_size` or `block_structure`: rows and columns of an FP8 block.
     pub block: Option<[usize; 2]>,
+    /// Whether any key speaks of a 4-bit float format, so that bytes may be codes.
+    pub has_fp4: bool,
 }
 
 impl QuantConfig {
@@ -42,6 +44,11 @@ impl QuantConfig {
                     .and_then(block_size)
                     .or_else(|| group_block(v))
             }),
+            has_fp4: FP4_KEYS
+                .iter()
+                .filter_map(|key| text(key))
+                .any(|v| is_fp4(&v))
+                || checkpoint.config.as_ref().is_some_and(expert_dtype_is_fp4),
         }
     }
 
@@ -49,6 +56,19 @@ impl QuantConfig {
     pub fn is_quantised(&self) -> bool {
         self.method.is_some() || self.algo.is_some()
     }
+}
+
+/// Keys under which tools name a format: ModelOpt's three, compressed-tensors' one.
+const FP4_KEYS: [&str; 4] = ["quant_method", "quant_algo", "moe_quant_algo", "format"];
+
+fn is_fp4(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    word.contains("nvfp4") || word.contains("mxfp4")
+}
+
+/// DeepSeek-V4 names the format of its experts apart from that of the rest.
+fn expert_dtype_is_fp4(config: &Value) -> bool {
+    config.get("expert_dtype").and_then(Value::as_str) == Some("fp4")
 }
 
 /// `block_structure` of compressed-tensors, where all groups agree.

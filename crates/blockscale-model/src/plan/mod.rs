@@ -136,6 +136,16 @@ pub struct PlannedTensor {
     pub origin: Origin,
 }
 
+impl PlannedTensor {
+    /// Source bytes that it is copied from, in order; empty if it is not copied.
+    pub fn copied_from(&self) -> &[SourceBytes] {
+        match &self.origin {
+            Origin::Copied(ranges) => ranges,
+            _ => &[],
+        }
+    }
+}
+
 /// Where the bytes of an output tensor come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Piece, PlanError, experts};
 use crate::catalog::{Catalog, Encoding, Weight};
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, NameList};
 use crate::deepseek_v4::{self, DeepSeekV4};
 use crate::finding::{Finding, Severity};
 use crate::recipe::Naming;
@@ -73,7 +73,10 @@ fn unknown_name(weight: &Weight) -> Finding {
         code: "unknown-name",
         file: None,
         tensor: Some(weight.name.clone()),
-        message: "not a name of this architecture in any known spelling; its name is kept".into(),
+        message: format!(
+            "`{}` is not a name of this architecture in any known spelling; its name is kept",
+            weight.name
+        ),
     }
 }
 
@@ -142,8 +145,9 @@ pub(super) fn check_shapes(
             "weights-missing",
             Some(first.clone()),
             format!(
-                "config.json describes {} weights that are not in the checkpoint, this one first",
-                absent.len()
+                "config.json describes {} weights that are not in the checkpoint: {}",
+                absent.len(),
+                NameList(&absent)
             ),
         ));
     }
