@@ -19,6 +19,7 @@ mod checkpoint;
 mod comparable;
 pub mod deepseek_v4;
 mod finding;
+pub mod gguf;
 mod header;
 mod header_error;
 mod header_write;

@@ -41,6 +41,17 @@ pub enum ScaleProblem {
         /// Names that would have been taken.
         looked_for: Vec<String>,
     },
+    /// A second-level scale beside codes whose format has none.
+    #[error(
+        "global scale `{global}` beside {format} codes, which have none; \
+         remove it, or the block scale that makes them {format}"
+    )]
+    UnexpectedGlobal {
+        /// The global scale.
+        global: String,
+        /// The format that codes and block scale spell.
+        format: String,
+    },
     /// A scale plane whose shape belongs to no known format of this weight.
     #[error("scale `{scale}` has shape {found:?}, expected {}", shapes(expected))]
     Shape {
@@ -113,11 +124,18 @@ pub(super) fn format_of(
     globals_looked_for: &[String],
     config_block: Option<[usize; 2]>,
 ) -> Result<(Format, Vec<usize>), ScaleProblem> {
-    match codes.dtype {
+    let (format, shape) = match codes.dtype {
         Dtype::F8_E4M3 | Dtype::F8_E5M2 => {
             fp8(codes, scale, config_block).map(|f| (f, codes.shape.to_vec()))
         }
         _ => fp4(codes, scale, global, globals_looked_for),
+    }?;
+    match global {
+        Some(global) if format.global == GlobalScale::None => Err(ScaleProblem::UnexpectedGlobal {
+            global: global.tensor.name.to_owned(),
+            format: format.to_string(),
+        }),
+        _ => Ok((format, shape)),
     }
 }
 

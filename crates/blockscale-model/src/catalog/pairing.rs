@@ -90,6 +90,9 @@ impl Pairing<'_> {
             }
             Err(problem) => {
                 self.refused.insert(id);
+                let suffixes = GLOBAL_SCALES.map(|(suffix, _)| suffix);
+                let others = suffixes.into_iter().chain(INPUT_SCALES);
+                self.refused.extend(self.siblings(module, others));
                 self.refused.extend(scales);
                 self.refuse(id, problem);
             }
@@ -98,8 +101,7 @@ impl Pairing<'_> {
 
     /// Bytes under this name are FP4 codes even where no scale stands beside them.
     fn says_fp4(&self, name: &str) -> bool {
-        let algo = self.config.algo.as_deref().unwrap_or_default();
-        name.ends_with(".weight_packed") || algo.contains("NVFP4") || algo.contains("MXFP4")
+        name.ends_with(".weight_packed") || self.config.has_fp4
     }
 
     fn resolve(
@@ -214,7 +216,8 @@ impl Pairing<'_> {
                     file: Some(self.checkpoint.shards[raw.shard].name.as_str().to_owned()),
                     tensor: Some(raw.name.clone()),
                     message: format!(
-                        "a scale, but `{missing}` is absent or not quantised; copied as it is"
+                        "`{}` is a scale, but `{missing}` is absent or not quantised; copied as it is",
+                        raw.name
                     ),
                 });
             } else if needs_scale(raw.dtype) && raw.bytes() > 0 {

@@ -15,6 +15,8 @@ pub struct QuantConfig {
     pub algo: Option<String>,
     /// `weight_block_size`: rows and columns of an FP8 block.
     pub block: Option<[usize; 2]>,
+    /// Whether any key speaks of a 4-bit float format, so that bytes may be codes.
+    pub has_fp4: bool,
 }
 
 impl QuantConfig {
@@ -38,6 +40,11 @@ impl QuantConfig {
             method: text("quant_method"),
             algo: text("quant_algo"),
             block: section.and_then(|v| block_size(v.get("weight_block_size")?)),
+            has_fp4: FP4_KEYS
+                .iter()
+                .filter_map(|key| text(key))
+                .any(|v| is_fp4(&v))
+                || checkpoint.config.as_ref().is_some_and(expert_dtype_is_fp4),
         }
     }
 
@@ -45,6 +52,19 @@ impl QuantConfig {
     pub fn is_quantised(&self) -> bool {
         self.method.is_some() || self.algo.is_some()
     }
+}
+
+/// Keys under which tools name a format: ModelOpt's three, compressed-tensors' one.
+const FP4_KEYS: [&str; 4] = ["quant_method", "quant_algo", "moe_quant_algo", "format"];
+
+fn is_fp4(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    word.contains("nvfp4") || word.contains("mxfp4")
+}
+
+/// DeepSeek-V4 names the format of its experts apart from that of the rest.
+fn expert_dtype_is_fp4(config: &Value) -> bool {
+    config.get("expert_dtype").and_then(Value::as_str) == Some("fp4")
 }
 
 fn block_size(value: &Value) -> Option<[usize; 2]> {

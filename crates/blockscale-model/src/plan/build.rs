@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use super::config_out::{self, Outcome};
-use super::{Dropped, Piece, Plan, PlanError, PlanOptions, PlannedWeight, Step, experts, shards};
-use super::{step, summary, tensors};
+use super::{Dropped, Piece, Plan, PlanError, PlanOptions, PlannedWeight, Step};
+use super::{experts, join, shards, step, summary, tensors};
 use crate::catalog::{Catalog, Encoding, PartRole, Weight};
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, NameList};
 use crate::deepseek_v4::{self, DeepSeekV4, Detection};
 use crate::finding::{Finding, Severity};
-use crate::recipe::{Module, Naming, Recipe, Rule, Stored, Target};
+use crate::recipe::{Naming, Recipe, Rule, Stored, Target};
 
 /// A weight of the output before its tensors are settled.
 pub(super) struct Unit {
@@ -38,7 +38,7 @@ pub(super) fn build(
         check_shapes(&units, checkpoint, catalog, &mut findings)?;
     }
     let decided = decide(units, catalog, recipe)?;
-    let joined = join_modules(decided, recipe)?;
+    let joined = join::modules(decided, recipe)?;
 
     let mut groups = Groups::default();
     let mut weights = Vec::with_capacity(joined.len());
@@ -157,7 +157,10 @@ fn unknown_name(weight: &Weight) -> Finding {
         code: "unknown-name",
         file: None,
         tensor: Some(weight.name.clone()),
-        message: "not a name of this architecture in any known spelling; its name is kept".into(),
+        message: format!(
+            "`{}` is not a name of this architecture in any known spelling; its name is kept",
+            weight.name
+        ),
     }
 }
 
@@ -226,15 +229,17 @@ fn check_shapes(
             "weights-missing",
             Some(first.clone()),
             format!(
-                "config.json describes {} weights that are not in the checkpoint, this one first",
-                absent.len()
+                "config.json describes {} weights that are not in the checkpoint: {}",
+                absent.len(),
+                NameList(&absent)
             ),
         ));
     }
     Ok(())
 }
 
-type Decided = (Unit, usize);
+/// A unit and the rule that decides it, as an index into the recipe's rules.
+pub(super) type Decided = (Unit, usize);
 
 /// Finds each unit's rule, and the rules that decide nothing.
 fn decide(units: Vec<Unit>, catalog: &Catalog, recipe: &Recipe) -> Result<Vec<Decided>, PlanError> {
@@ -284,77 +289,6 @@ fn check_accepted(unit: &Unit, rule: &Rule, catalog: &Catalog) -> Result<(), Pla
             .collect::<Vec<_>>()
             .join(", "),
         found: unit.encoding.to_string(),
-    })
-}
-
-/// Stacks the members of each module whose rule says `fuse`.
-fn join_modules(decided: Vec<Decided>, recipe: &Recipe) -> Result<Vec<Decided>, PlanError> {
-    let mut members: HashMap<String, Vec<(usize, Unit)>> = HashMap::new();
-    let mut joined: Vec<(Slot<'_>, usize)> = Vec::with_capacity(decided.len());
-    for (unit, rule) in decided {
-        let fusing = &recipe.rules[rule];
-        let fuse = fusing.fuse == Some(true);
-        let Some(member) = fuse.then(|| fusing.member(&unit.name)).flatten() else {
-            joined.push((Slot::Unit(unit), rule));
-            continue;
-        };
-        let known = members.entry(member.joined.clone()).or_default();
-        if known.is_empty() {
-            joined.push((Slot::Module(member.joined, member.module), rule));
-        }
-        known.push((member.place, unit));
-    }
-    joined
-        .into_iter()
-        .map(|(slot, rule)| match slot {
-            Slot::Unit(unit) => Ok((unit, rule)),
-            Slot::Module(name, module) => {
-                let parts = members.remove(&name).unwrap_or_default();
-                Ok((stack(name, module, parts)?, rule))
-            }
-        })
-        .collect()
-}
-
-/// A place in the order of the output.
-enum Slot<'a> {
-    Unit(Unit),
-    Module(String, &'a Module),
-}
-
-fn stack(name: String, module: &Module, mut parts: Vec<(usize, Unit)>) -> Result<Unit, PlanError> {
-    parts.sort_by_key(|(place, _)| *place);
-    let absent = (0..module.rows.len()).find(|&i| parts.iter().all(|(place, _)| *place != i));
-    if let Some(absent) = absent {
-        let missing = module.rows[absent].clone();
-        return Err(PlanError::IncompleteModule {
-            module: name,
-            missing,
-        });
-    }
-    let cols: Vec<usize> = parts
-        .iter()
-        .map(|(_, unit)| unit.shape.last().copied().unwrap_or(1))
-        .collect();
-    if cols.iter().any(|&c| c != cols[0]) || parts.iter().any(|(_, u)| u.shape.len() != 2) {
-        return Err(PlanError::UnevenModule {
-            module: name,
-            found: cols,
-        });
-    }
-    // One encoding stands for all in listings; each piece is decoded by its own
-    // weight's format and global scale.
-    let encoding = parts[0].1.encoding;
-    let pieces: Vec<Piece> = parts
-        .into_iter()
-        .flat_map(|(_, unit)| unit.pieces)
-        .collect();
-    let rows = pieces.iter().map(|p| p.rows.len()).sum();
-    Ok(Unit {
-        name,
-        shape: vec![rows, cols[0]],
-        encoding,
-        pieces,
     })
 }
 

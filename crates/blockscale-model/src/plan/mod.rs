@@ -10,6 +10,7 @@ mod config_out;
 mod deepseek_config;
 mod error;
 pub(crate) mod experts;
+mod join;
 mod shards;
 mod step;
 mod summary;

@@ -139,9 +139,14 @@ fn copied(
                     format!("{module}{suffix}")
                 }
             };
+            // Some tools store E8M0 as U8; a format that was asked for has its own dtype.
+            let dtype = match (part.role, rule.to.format()) {
+                (PartRole::BlockScale, Some(format)) => scale_dtype(format.scale),
+                _ => raw.dtype,
+            };
             PlannedTensor {
                 name,
-                dtype: raw.dtype,
+                dtype,
                 shape: raw.shape.clone(),
                 role: part.role,
                 range: 0..raw.bytes(),
