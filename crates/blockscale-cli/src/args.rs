@@ -65,10 +65,20 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_enum, value_name = "SPELLING")]
     pub(crate) names: Option<Names>,
     /// Only weights whose name matches (glob, or re:REGEX; repeatable)
-    #[arg(long, value_name = "PATTERN", requires = "to")]
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        requires = "to",
+        conflicts_with = "recipe"
+    )]
     pub(crate) include: Vec<Pattern>,
     /// Not the weights whose name matches (glob, or re:REGEX; repeatable)
-    #[arg(long, value_name = "PATTERN", requires = "to")]
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        requires = "to",
+        conflicts_with = "recipe"
+    )]
     pub(crate) exclude: Vec<Pattern>,
     /// Write sibling weights that a runtime joins as one tensor, where the recipe offers it
     #[arg(long, conflicts_with = "to")]
@@ -132,7 +142,7 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct SampleArgs {
     /// Folder to write; an earlier sample in it is replaced
     pub(crate) dir: PathBuf,
-    /// How tensors are named
+    /// Names of tensors: those of Hugging Face (as ModelOpt exports them), or of DeepSeek's releases
     #[arg(long, value_enum, default_value_t = SampleNames::Hf)]
     pub(crate) dialect: SampleNames,
     /// Layers; 61 as DeepSeek-V4-Pro has
@@ -145,9 +155,7 @@ pub(crate) struct SampleArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SampleNames {
-    /// Hugging Face names, as ModelOpt exports them
     Hf,
-    /// Names of the DeepSeek releases
     Native,
 }
 

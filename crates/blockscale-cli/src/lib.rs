@@ -28,27 +28,20 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    let args = match Args::try_parse_from(args) {
-        Ok(args) => args,
-        Err(error) => {
-            // Help and version are answers, on stdout; the rest is misuse.
-            let code = if error.use_stderr() {
-                ExitCode::from(2)
-            } else {
-                ExitCode::SUCCESS
-            };
-            // A closed pipe leaves nobody to tell.
-            let _ = error.print();
-            return code;
+    let outcome = match Args::try_parse_from(args) {
+        Ok(args) => dispatch(args),
+        Err(misuse) if misuse.use_stderr() => {
+            // A closed stderr leaves nobody to tell.
+            let _ = misuse.print();
+            return ExitCode::from(2);
         }
+        // Help and version are answers too.
+        Err(answer) => commands::unless_closed(answer.print()).map(|()| ExitCode::SUCCESS),
     };
-    match dispatch(args) {
-        Ok(code) => code,
-        Err(error) => {
-            style::print_error(&error);
-            error.exit_code()
-        }
-    }
+    outcome.unwrap_or_else(|error| {
+        style::print_error(&error);
+        error.exit_code()
+    })
 }
 
 fn dispatch(args: Args) -> Result<ExitCode, CliError> {

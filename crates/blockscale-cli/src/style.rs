@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use blockscale_model::{Finding, Severity};
@@ -24,7 +25,7 @@ pub(crate) fn print_error(error: &dyn Error) {
         }
         cause = error.source();
     }
-    anstream::eprintln!("{ERROR}error{ERROR:#}: {text}");
+    print_line(&format!("{ERROR}error{ERROR:#}: {text}"));
 }
 
 /// Prints findings on stderr, so that stdout stays the result.
@@ -40,12 +41,16 @@ pub(crate) fn print_findings(findings: &[Finding]) {
             (Some(name), None) | (None, Some(name)) => format!("`{name}`: "),
             (None, None) => String::new(),
         };
-        anstream::eprintln!(
+        print_line(&format!(
             "{style}{word}[{}]{style:#}: {at}{}",
-            finding.code,
-            finding.message
-        );
+            finding.code, finding.message
+        ));
     }
+}
+
+/// A line on stderr. Where that cannot be written, the exit code still tells.
+fn print_line(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 /// A number of bytes for people: three significant digits in powers of 1024.
@@ -68,6 +73,11 @@ pub(crate) fn bytes(n: u64) -> String {
         0
     };
     format!("{value:.digits$} {}", units[unit])
+}
+
+/// A count with its noun: `1 shard`, `5 shards`.
+pub(crate) fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Decibels of a comparison; equal numbers have no noise.
@@ -130,6 +140,13 @@ mod tests {
         assert_eq!(bytes(1024), "1.00 KiB");
         assert_eq!(bytes(1_048_575), "1.00 MiB");
         assert_eq!(bytes(611 << 30), "611 GiB");
+    }
+
+    #[test]
+    fn only_one_is_singular() {
+        assert_eq!(count(0, "shard"), "0 shards");
+        assert_eq!(count(1, "shard"), "1 shard");
+        assert_eq!(count(2, "shard"), "2 shards");
     }
 
     #[test]

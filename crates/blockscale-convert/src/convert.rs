@@ -28,7 +28,7 @@ const QUEUE: usize = 2;
 /// Choices of a conversion that do not change its output.
 #[derive(Clone, Debug)]
 pub struct ConvertOptions {
-    /// Bytes that buffers may take.
+    /// Bytes that buffers may take; less than 32 KiB counts as 32 KiB.
     pub max_memory: u64,
     /// SQNR bound in place of each format's own.
     pub min_sqnr: Option<f64>,
@@ -78,7 +78,6 @@ pub fn convert(
     let cutter = Cutter::new(plan, weights, options.max_memory);
     cutter.peak_bytes()?;
     let (mut journal, mut finished) = output_dir::prepare(out, &id, options.existing)?;
-    output_dir::check_finished(out, &finished)?;
     progress.start(plan.output_bytes(), finished.iter().map(|s| s.len).sum());
 
     for (i, shard) in plan.shards.iter().enumerate() {

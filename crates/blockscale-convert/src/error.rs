@@ -123,13 +123,15 @@ pub enum ConvertError {
         /// The system's answer.
         source: io::Error,
     },
-    /// Two sides of a comparison do not belong together.
-    #[error("`{tensor}`: {problem}")]
-    NotComparable {
+    /// Rows that share their scales with the rows above them.
+    #[error("`{tensor}` cannot be taken apart at row {row}, inside a scale block of {block} rows")]
+    InsideBlock {
         /// The weight.
         tensor: String,
-        /// Why not.
-        problem: String,
+        /// The row.
+        row: usize,
+        /// Rows of a scale block.
+        block: usize,
     },
     /// Stopped from outside.
     #[error("interrupted; run again with --resume to finish")]

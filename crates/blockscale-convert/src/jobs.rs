@@ -13,6 +13,9 @@ use crate::weights::{Run, Weights, has_global, plain_row_bytes, run_alignment};
 /// Jobs that are in memory at once: being read, queued, computed, queued, written.
 const IN_FLIGHT: u64 = 8;
 
+/// Smaller jobs would be all overhead; a lower limit counts as this much a job.
+const SMALLEST_JOB: u64 = 4 << 10;
+
 /// Bytes moved by one copy job, and computed by one run: more gains nothing.
 const LARGEST_JOB: u64 = 64 << 20;
 
@@ -76,7 +79,7 @@ impl<'a> Cutter<'a> {
     }
 
     fn job_bytes(&self) -> u64 {
-        (self.max_memory / IN_FLIGHT).clamp(1, LARGEST_JOB)
+        (self.max_memory / IN_FLIGHT).clamp(SMALLEST_JOB, LARGEST_JOB)
     }
 
     /// The jobs of one shard.

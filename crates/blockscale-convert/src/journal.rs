@@ -71,7 +71,7 @@ impl Journal {
             },
             _ => write_error(&path, "read")(error),
         })?;
-        let finished = read(&text, &path, dir, fingerprint)?;
+        let finished = still_there(dir, read(&text, &path, dir, fingerprint)?)?;
         let file = rewrite(dir, &path, fingerprint, &finished)?;
         Ok((Self { file, path }, finished))
     }
@@ -138,7 +138,32 @@ fn read(
     }
 }
 
-/// Writes the journal anew without a line that was cut short.
+/// The finished shards that are in the folder, in full length. One that was deleted
+/// is written again.
+fn still_there(
+    dir: &Path,
+    finished: Vec<FinishedShard>,
+) -> Result<Vec<FinishedShard>, ConvertError> {
+    let mut there = Vec::with_capacity(finished.len());
+    for shard in finished {
+        let path = dir.join(&shard.name);
+        match fs::metadata(&path) {
+            Ok(meta) if meta.len() == shard.len => there.push(shard),
+            Ok(meta) => {
+                return Err(ConvertError::ShardChanged {
+                    path,
+                    expected: shard.len,
+                    found: meta.len(),
+                });
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(write_error(&path, "find")(error)),
+        }
+    }
+    Ok(there)
+}
+
+/// Writes the journal anew, with these shards and without a line that was cut short.
 fn rewrite(
     dir: &Path,
     path: &Path,

@@ -24,10 +24,11 @@ pub enum Existing {
 /// # Errors
 /// [`ConvertError::InPlace`].
 pub fn refuse_in_place(source: &Path, out: &Path) -> Result<(), ConvertError> {
-    let folder = if source.is_file() {
-        source.parent().unwrap_or(source)
-    } else {
-        source
+    let folder = match source.parent() {
+        _ if !source.is_file() => source,
+        // The parent of a bare file name is empty, which stands for the current folder.
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     };
     let same = match (fs::canonicalize(folder), fs::canonicalize(out)) {
         (Ok(a), Ok(b)) => a == b,
@@ -85,22 +86,4 @@ fn is_of_checkpoint(name: &str) -> bool {
         || name.ends_with(".safetensors.index.json")
         || is_partial(name)
         || ["config.json", "hf_quant_config.json", MANIFEST, JOURNAL].contains(&name)
-}
-
-/// Holds the journal against the folder: each finished shard is there, in full length.
-pub(crate) fn check_finished(out: &Path, finished: &[FinishedShard]) -> Result<(), ConvertError> {
-    for shard in finished {
-        let path = out.join(&shard.name);
-        let found = fs::metadata(&path)
-            .map_err(write_error(&path, "find"))?
-            .len();
-        if found != shard.len {
-            return Err(ConvertError::ShardChanged {
-                path,
-                expected: shard.len,
-                found,
-            });
-        }
-    }
-    Ok(())
 }

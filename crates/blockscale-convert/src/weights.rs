@@ -91,14 +91,24 @@ impl Weights<'_> {
     /// Reads the bytes of a run.
     ///
     /// # Errors
-    /// What the source says.
+    /// What the source says, and a run that does not begin where a scale block does.
     pub fn read(&self, run: &Run) -> Result<RunBytes, ConvertError> {
         let weight = self.weight(run);
         let matrix = weight.matrices().shape;
-        let row_bytes = match weight.encoding {
-            Encoding::Plain(dtype) => plain_row_bytes(dtype, matrix.cols),
-            Encoding::Block(format) => format.row_bytes(matrix.cols),
+        let (row_bytes, block) = match weight.encoding {
+            Encoding::Plain(dtype) => (plain_row_bytes(dtype, matrix.cols), 1),
+            Encoding::Block(format) => (
+                format.row_bytes(matrix.cols),
+                run_alignment(&format, matrix.rows),
+            ),
         };
+        if !run.rows.start.is_multiple_of(block) {
+            return Err(ConvertError::InsideBlock {
+                tensor: weight.name.clone(),
+                row: run.rows.start,
+                block,
+            });
+        }
         let first_row = run.matrix * matrix.rows + run.rows.start;
         let mut codes = vec![0; run.rows.len() * row_bytes];
         self.read_tensor(

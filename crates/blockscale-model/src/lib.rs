@@ -21,6 +21,7 @@ mod comparable;
 pub mod deepseek_v4;
 pub mod dialect;
 mod finding;
+pub mod gguf;
 mod header;
 mod header_error;
 mod header_write;

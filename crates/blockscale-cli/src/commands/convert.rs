@@ -104,8 +104,9 @@ fn dry_run(args: &ConvertArgs, opened: &Opened, plan: &Plan) -> Result<ExitCode,
     let tensors: usize = plan.weights.iter().map(|w| w.tensors.len()).sum();
     let _ = writeln!(
         text,
-        "{tensors} tensors in {} shards, {} from {}; buffers up to {}",
-        plan.shards.len(),
+        "{} in {}, {} from {}; buffers up to {}",
+        style::count(tensors, "tensor"),
+        style::count(plan.shards.len(), "shard"),
         style::bytes(plan.output_bytes()),
         style::bytes(opened.checkpoint.total_bytes()),
         style::bytes(peak),
@@ -215,8 +216,8 @@ fn report(plan: &Plan, manifest: &Manifest, output: &Path, took: Duration) -> St
         .min_by(|a, b| a.0.total_cmp(&b.0));
     let _ = write!(
         text,
-        "{} weights checked against the source: {exact} exact",
-        manifest.weights.len()
+        "{} checked against the source: {exact} exact",
+        style::count(manifest.weights.len(), "weight")
     );
     if let Some((db, weight)) = worst {
         let _ = write!(
@@ -228,16 +229,16 @@ fn report(plan: &Plan, manifest: &Manifest, output: &Path, took: Duration) -> St
     if !manifest.dropped.is_empty() {
         let _ = write!(
             text,
-            "\n{} activation scales dropped",
-            manifest.dropped.len()
+            "\n{} dropped",
+            style::count(manifest.dropped.len(), "activation scale")
         );
     }
     let seconds = took.as_secs_f64();
     let _ = writeln!(
         text,
-        "\n{} in {} shards at `{}`, {seconds:.1} s ({}/s); proof in `{MANIFEST}`",
+        "\n{} in {} at `{}`, {seconds:.1} s ({}/s); proof in `{MANIFEST}`",
         style::bytes(plan.output_bytes()),
-        plan.shards.len(),
+        style::count(plan.shards.len(), "shard"),
         output.display(),
         style::bytes((plan.output_bytes() as f64 / seconds.max(1e-3)) as u64),
     );

@@ -78,12 +78,12 @@ fn stored_bytes(opened: &Opened, weight: &Weight) -> u64 {
 fn listing(opened: &Opened) -> String {
     let checkpoint = &opened.checkpoint;
     let mut text = format!(
-        "{STRONG}{}{STRONG:#}: {} tensors in {} shards, {}\n",
+        "{STRONG}{}{STRONG:#}: {} in {}, {}\n",
         opened
             .model_type()
             .unwrap_or_else(|| "checkpoint".to_owned()),
-        checkpoint.tensors.len(),
-        checkpoint.shards.len(),
+        style::count(checkpoint.tensors.len(), "tensor"),
+        style::count(checkpoint.shards.len(), "shard"),
         style::bytes(checkpoint.total_bytes()),
     );
     let mut formats: BTreeMap<String, (usize, u64, u64)> = BTreeMap::new();

@@ -7,6 +7,7 @@ pub(crate) mod sample;
 mod tensor_view;
 pub(crate) mod verify;
 
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use blockscale_convert::Weights;
@@ -56,14 +57,18 @@ impl Opened {
 
 /// Writes JSON to stdout.
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
-    use std::io::Write;
-    writeln!(std::io::stdout(), "{value:#}")?;
-    Ok(())
+    unless_closed(writeln!(io::stdout(), "{value:#}"))
 }
 
 /// Writes text to stdout, without colours where that is no terminal.
 pub(crate) fn print_text(text: &str) -> Result<(), CliError> {
-    use std::io::Write;
-    anstream::stdout().write_all(text.as_bytes())?;
-    Ok(())
+    unless_closed(anstream::stdout().write_all(text.as_bytes()))
+}
+
+/// A reader that has seen enough, as `head` has, closes the pipe: no failure.
+pub(crate) fn unless_closed(written: io::Result<()>) -> Result<(), CliError> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }

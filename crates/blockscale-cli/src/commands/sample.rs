@@ -19,11 +19,11 @@ pub(crate) fn run(args: &SampleArgs) -> Result<ExitCode, CliError> {
     };
     let report = write_sample(&args.dir, &options)?;
     super::print_text(&format!(
-        "sample of {} layers at `{}`: {} tensors in {} shards, {}\n",
-        args.layers,
+        "sample of {} at `{}`: {} in {}, {}\n",
+        style::count(args.layers, "layer"),
         args.dir.display(),
-        report.tensors,
-        report.shards.len(),
+        style::count(report.tensors, "tensor"),
+        style::count(report.shards.len(), "shard"),
         style::bytes(report.tensor_bytes),
     ))?;
     Ok(ExitCode::SUCCESS)

@@ -142,7 +142,7 @@ fn text(opened: &Opened, weight: &Weight, numbers: &Numbers) -> String {
     }
     let _ = writeln!(
         text,
-        "{} elements, {} zero, {} NaN, {} infinite\nmin {:e}, max {:e}, mean {:e}, rms {:e}",
+        "{} elements, {} zero, {} NaN, {} infinite\nmin {:e}, max {:e}, mean {:.4e}, rms {:.4e}",
         numbers.elements,
         numbers.zeros,
         numbers.nan,

@@ -93,8 +93,8 @@ fn text(report: &VerifyReport, top: usize) -> String {
             };
             let _ = writeln!(
                 text,
-                "{} weights {what}: {}{rest}",
-                names.len(),
+                "{} {what}: {}{rest}",
+                style::count(names.len(), "weight"),
                 shown.join(", ")
             );
         }
@@ -109,9 +109,9 @@ fn text(report: &VerifyReport, top: usize) -> String {
     };
     let _ = writeln!(
         text,
-        "{STRONG}{verdict}{STRONG:#}: {} weights compared, {exact} exact, {} rounded, {} below their \
+        "{STRONG}{verdict}{STRONG:#}: {} compared, {exact} exact, {} rounded, {} below their \
          bound; {} of other dtypes identical",
-        report.weights.len(),
+        style::count(report.weights.len(), "weight"),
         rounded.len(),
         report.failures.len(),
         report.identical,

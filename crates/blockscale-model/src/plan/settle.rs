@@ -45,6 +45,8 @@ impl Settling<'_> {
     ) -> Result<PlannedWeight, PlanError> {
         let rule = &self.recipe.rules[rule_index];
         let step = match check_fits(&unit, rule.to) {
+            // Nothing to round, and no block to have a scale.
+            _ if unit.shape.contains(&0) => Step::Copy,
             Ok(()) => self.step(&unit, rule)?,
             Err(error) if rule.matrices => {
                 findings.push(Finding {

@@ -254,6 +254,18 @@ pub enum RecipeError {
         /// The rule's target.
         to: Target,
     },
+    /// A key that speaks of `modules` in a rule that has none.
+    #[error(
+        "recipe `{recipe}`, rule {rule}: `{key}` needs `modules`, the siblings that it is about"
+    )]
+    NeedsModules {
+        /// Name of the recipe.
+        recipe: String,
+        /// Number of the rule, from 1.
+        rule: usize,
+        /// The key.
+        key: &'static str,
+    },
     /// No rule of the recipe can join modules.
     #[error("no rule of recipe `{recipe}` has the key `fuse`; it writes every weight on its own")]
     NothingToFuse {
@@ -297,6 +309,14 @@ impl Recipe {
             return Err(RecipeError::NoRules { recipe: recipe() });
         }
         for (i, rule) in self.rules.iter().enumerate() {
+            if let Some(key) = rule.without_modules() {
+                let recipe = recipe();
+                return Err(RecipeError::NeedsModules {
+                    recipe,
+                    rule: i + 1,
+                    key,
+                });
+            }
             if let Some(key) = rule.contradiction() {
                 return Err(RecipeError::Contradiction {
                     recipe: recipe(),
@@ -340,6 +360,15 @@ impl Recipe {
 }
 
 impl Rule {
+    /// The key that needs `modules`, if the rule has it and not them.
+    fn without_modules(&self) -> Option<&'static str> {
+        match (self.modules.is_empty(), self.fuse, self.share_global) {
+            (true, Some(_), _) => Some("fuse"),
+            (true, _, true) => Some("share_global"),
+            _ => None,
+        }
+    }
+
     /// The key that has no meaning with this rule's target, if there is one.
     fn contradiction(&self) -> Option<&'static str> {
         let block = self.to.format().is_some();

@@ -287,8 +287,12 @@ fn published_form_goes_through_the_official_recipe_unchanged() {
 #[test]
 fn names_in_two_spellings_are_comparable() {
     let native = |field: Field| -> BTreeSet<String> {
-        let catalog = blockscale_model::catalog::Catalog::of(&field.checkpoint());
-        comparables(&catalog).into_iter().map(|c| c.name).collect()
+        let checkpoint = field.checkpoint();
+        let catalog = blockscale_model::catalog::Catalog::of(&checkpoint);
+        comparables(&checkpoint, &catalog)
+            .into_iter()
+            .map(|c| c.name)
+            .collect()
     };
     assert_eq!(native(Field::Dsv4Nvfp4), native(Field::ModeloptNvfp4Dsv4));
 }

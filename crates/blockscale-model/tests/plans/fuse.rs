@@ -103,7 +103,7 @@ fn fused_output_is_compared_half_by_half() {
     let output = output(&plan(&source, &fusing()));
     let catalog = Catalog::of(&output);
     assert_eq!(catalog.refusals, []);
-    let apart = comparables(&catalog);
+    let apart = comparables(&output, &catalog);
     let names: BTreeSet<String> = apart.iter().map(|c| c.name.clone()).collect();
     let expected: BTreeSet<String> = small_pro().tensor_names().collect();
     assert_eq!(names, expected);

@@ -1,0 +1,15 @@
+//! Conversions from end to end: files in, files out, every number decoded and compared.
+
+mod cases;
+mod checkpoint;
+mod encoding;
+mod files;
+mod full_disk;
+mod memory;
+mod numbers;
+mod output_folder;
+mod real_checkpoints;
+mod resume;
+mod run;
+mod shapes;
+mod verification;
