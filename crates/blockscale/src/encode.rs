@@ -17,11 +17,19 @@
 //! assert_eq!(scales, [0x7e]); // 448, so that 448 * global * 6 is the largest magnitude, 8
 //! # Ok::<(), blockscale::LenMismatch>(())
 //! ```
+//!
+//! Libraries differ in each of these steps. What they do is a value, a [`Scheme`], which the
+//! functions ending in `_with` take: [`encode_rows_with`] under
+//! [`Scheme::COMPRESSED_TENSORS_NVFP4`] gives the bytes of compressed-tensors.
 
+mod rule;
 mod scale;
+mod scheme;
 
-pub(crate) use scale::write_scale;
-pub use scale::{ScaleRule, global_scale, tensor_scale};
+pub use rule::{ErrorMeasure, ScaleRule};
+pub(crate) use scale::{block_scale, round_scale, unrounded_scale, write_scale};
+pub use scale::{global_scale, global_scale_with, tensor_scale};
+pub use scheme::{GlobalRule, Quotient, ScaleOrder, Scheme, ZeroScale};
 
 use crate::arch::scalar;
 use crate::{Format, LenMismatch, Real, Shape};
@@ -55,9 +63,25 @@ pub fn choose_scales<T: Real>(
     global: f32,
     scales: &mut [u8],
 ) -> Result<(), LenMismatch> {
+    choose_scales_with(format, &rule.into(), shape, values, global, scales)
+}
+
+/// [`choose_scales`] as a scheme has it.
+///
+/// # Errors
+///
+/// Those of [`choose_scales`].
+pub fn choose_scales_with<T: Real>(
+    format: &Format,
+    scheme: &Scheme,
+    shape: Shape,
+    values: &[T],
+    global: f32,
+    scales: &mut [u8],
+) -> Result<(), LenMismatch> {
     LenMismatch::check("values", shape.len(), values.len())?;
     LenMismatch::check("scales", format.scale_bytes(shape), scales.len())?;
-    scalar::encode::choose_scales(format, rule, shape, values, global, scales);
+    scalar::scales::choose_scales(format, scheme, shape, values, global, scales);
     Ok(())
 }
 
@@ -79,10 +103,36 @@ pub fn encode_codes<T: Real>(
     global: f32,
     codes: &mut [u8],
 ) -> Result<(), LenMismatch> {
+    encode_codes_with(
+        format,
+        &Scheme::DEFAULT,
+        shape,
+        values,
+        scales,
+        global,
+        codes,
+    )
+}
+
+/// [`encode_codes`] as a scheme has it: by its [`Quotient`] and its
+/// [`EncodePolicy`](crate::element::EncodePolicy).
+///
+/// # Errors
+///
+/// Those of [`encode_codes`].
+pub fn encode_codes_with<T: Real>(
+    format: &Format,
+    scheme: &Scheme,
+    shape: Shape,
+    values: &[T],
+    scales: &[u8],
+    global: f32,
+    codes: &mut [u8],
+) -> Result<(), LenMismatch> {
     LenMismatch::check("values", shape.len(), values.len())?;
     LenMismatch::check("scales", format.scale_bytes(shape), scales.len())?;
     LenMismatch::check("codes", format.code_bytes(shape), codes.len())?;
-    scalar::encode::encode_codes(format, shape, values, scales, global, codes);
+    scalar::encode::encode_codes(format, scheme, shape, values, scales, global, codes);
     Ok(())
 }
 
@@ -100,6 +150,43 @@ pub fn encode_rows<T: Real>(
     codes: &mut [u8],
     scales: &mut [u8],
 ) -> Result<(), LenMismatch> {
-    choose_scales(format, rule, shape, values, global, scales)?;
-    encode_codes(format, shape, values, scales, global, codes)
+    encode_rows_with(format, &rule.into(), shape, values, global, codes, scales)
+}
+
+/// [`choose_scales_with`], then [`encode_codes_with`].
+///
+/// # Errors
+///
+/// [`LenMismatch`] where `values`, `scales` or `codes` is not as long as `shape` asks for.
+///
+/// ```
+/// use blockscale::encode::{Scheme, amax, encode_rows_with, global_scale_with};
+/// use blockscale::{Format, Shape};
+///
+/// // A block of zeros after one that is not: three libraries, three scales for it.
+/// let weight: [f32; 32] = std::array::from_fn(|i| if i < 16 { i as f32 } else { 0.0 });
+/// let scales = |format: &Format, scheme: &Scheme| {
+///     let global = global_scale_with(format, scheme, amax(&weight));
+///     let (mut codes, mut scales) = ([0; 16], [0; 2]);
+///     let shape = Shape::new(1, 32);
+///     encode_rows_with(format, scheme, shape, &weight, global, &mut codes, &mut scales)
+///         .map(|()| scales)
+/// };
+/// assert_eq!(scales(&Format::NVFP4, &Scheme::MODELOPT_NVFP4)?, [0x7e, 0x38]);
+/// assert_eq!(scales(&Format::NVFP4, &Scheme::TORCHAO_NVFP4)?, [0x7e, 0x08]);
+/// let (format, scheme) = (Format::NVFP4_DIVISOR, Scheme::COMPRESSED_TENSORS_NVFP4);
+/// assert_eq!(scales(&format, &scheme)?, [0x7e, 0x20]);
+/// # Ok::<(), blockscale::LenMismatch>(())
+/// ```
+pub fn encode_rows_with<T: Real>(
+    format: &Format,
+    scheme: &Scheme,
+    shape: Shape,
+    values: &[T],
+    global: f32,
+    codes: &mut [u8],
+    scales: &mut [u8],
+) -> Result<(), LenMismatch> {
+    choose_scales_with(format, scheme, shape, values, global, scales)?;
+    encode_codes_with(format, scheme, shape, values, scales, global, codes)
 }

@@ -1,11 +1,13 @@
-//! Codecs and block formats of low-precision weights: NVFP4, MXFP4, MXFP8 and FP8 with block
-//! scales.
+//! Codecs and block formats of low-precision weights: NVFP4, MXFP4, MXFP6, MXFP8 and FP8 with block
+//! scales; integers in groups; the blocks of ggml.
 //!
 //! A block format stores a matrix as small codes and, for each block of them, one scale. This crate
 //! turns such bytes into numbers ([`decode`]), numbers into such bytes ([`encode`]), one format
 //! into another without a detour through numbers ([`transcode`]), and says how far two rows of
 //! numbers are apart ([`stats`]). What a format is made of is a value, [`Format`], so one set of
-//! functions serves all of them.
+//! functions serves all of them; how a library rounds is another, [`Scheme`](encode::Scheme). What
+//! is not such a format has a module of its own: [`int`] for integers in groups, [`ggml`] for blocks
+//! that hold codes and scales in one.
 //!
 //! ```
 //! use blockscale::decode::{Rows, decode_rows};
@@ -46,12 +48,17 @@
 extern crate no_std_compat as std;
 
 mod arch;
+mod bits;
 pub mod decode;
 pub mod element;
 pub mod encode;
 mod error;
 pub mod format;
+pub mod ggml;
+pub mod int;
+pub mod layout;
 mod real;
+pub mod runtime;
 pub mod stats;
 pub mod transcode;
 

@@ -1,6 +1,7 @@
 //! Stored codes and scales to the numbers that their producers decode them to.
 
 use blockscale::decode::{Rows, decode_rows};
+use blockscale::format::Packing;
 use blockscale::{Block, Element, Format, ScaleElement, bf16};
 use blockscale_tests::{Dtype, Tensor};
 
@@ -108,6 +109,16 @@ fn mxfp4() {
     assert_eq!(check("ao_e2m1_floor", Kept), 15);
     assert_eq!(check("ct", Kept), 6);
     assert_eq!(check("modelopt", Dropped), 7);
+}
+
+/// torchao keeps one code a byte, compressed-tensors four codes in three bytes.
+#[test]
+fn mxfp6() {
+    let check = |peer, format| check("mxfp6", peer, &format, &PACKED, Kept);
+    let bytes = |format: Format| format.packed(Packing::Bytes);
+    assert_eq!(check("ao_e2m3_floor", bytes(Format::MXFP6_E2M3)), 15);
+    assert_eq!(check("ao_e3m2_floor", bytes(Format::MXFP6_E3M2)), 15);
+    assert_eq!(check("ct", Format::MXFP6_E2M3), 6);
 }
 
 #[test]

@@ -7,4 +7,5 @@ mod codecs;
 mod decode;
 mod encode;
 mod field;
+mod ggml;
 mod vectors;

@@ -19,6 +19,10 @@ impl Vectors {
             .unwrap_or_else(|| panic!("no vector `{name}`"))
     }
 
+    pub(crate) fn find(&self, name: &str) -> Option<&Tensor> {
+        self.0.get(name)
+    }
+
     /// Cases that `peer` has a `field` of, in name order.
     pub(crate) fn cases(&self, peer: &str, field: &str) -> Vec<&str> {
         let suffix = format!(".{peer}.{field}");

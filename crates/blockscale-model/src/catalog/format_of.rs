@@ -165,7 +165,7 @@ fn fp8(element: Element, evidence: &Evidence<'_>) -> Result<Vec<Candidate>, Scal
         element,
         block,
         scale,
-        global: GlobalScale::None,
+        ..Format::FP8_BLOCK
     };
     let shape = evidence.codes.shape;
     Ok(blocks

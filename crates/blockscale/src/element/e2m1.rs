@@ -1,9 +1,17 @@
+use super::EncodePolicy;
+use super::policy::Signed;
 use super::round::{Minifloat, sign_bit};
 
 const LAYOUT: Minifloat = Minifloat {
     mantissa_bits: 1,
     bias: 1,
     max_code: 0x7,
+};
+
+const SIGNED: Signed = Signed {
+    layout: LAYOUT,
+    sign: 0x8,
+    special: None,
 };
 
 const VALUES: [f32; 16] = {
@@ -62,6 +70,11 @@ impl E2m1 {
             return Self::MAX;
         }
         Self(LAYOUT.magnitude(x) | (sign_bit(x) << 3))
+    }
+
+    /// Rounds as `policy` says.
+    pub const fn from_f32_with(x: f32, policy: &EncodePolicy) -> Self {
+        Self(SIGNED.encode(x, policy, Self::MAX.0))
     }
 
     /// The exact value.

@@ -1,11 +1,19 @@
 use bytemuck::{Pod, Zeroable};
 
+use super::EncodePolicy;
+use super::policy::Signed;
 use super::round::{Minifloat, sign_bit};
 
 const LAYOUT: Minifloat = Minifloat {
     mantissa_bits: 3,
     bias: 7,
     max_code: 0x7e,
+};
+
+const SIGNED: Signed = Signed {
+    layout: LAYOUT,
+    sign: 0x80,
+    special: Some(0x7f),
 };
 
 static VALUES: [f32; 256] = {
@@ -70,6 +78,19 @@ impl E4m3Fn {
             return Self(0x7f);
         }
         Self(LAYOUT.magnitude(x) | (sign_bit(x) << 7))
+    }
+
+    /// Rounds as `policy` says.
+    ///
+    /// ```
+    /// use blockscale::element::{E4m3Fn, EncodePolicy, Overflow};
+    ///
+    /// let strict = EncodePolicy { overflow: Overflow::Special, ..EncodePolicy::DEFAULT };
+    /// assert_eq!(E4m3Fn::from_f32_with(464.0, &strict), E4m3Fn::MAX); // a tie, to the even code
+    /// assert!(E4m3Fn::from_f32_with(465.0, &strict).to_f32().is_nan());
+    /// ```
+    pub const fn from_f32_with(x: f32, policy: &EncodePolicy) -> Self {
+        Self(SIGNED.encode(x, policy, 0x7f))
     }
 
     /// The exact value; `0x7F` and `0xFF` give NaN with their sign.

@@ -1,11 +1,19 @@
 use bytemuck::{Pod, Zeroable};
 
+use super::EncodePolicy;
+use super::policy::Signed;
 use super::round::{Minifloat, sign_bit};
 
 const LAYOUT: Minifloat = Minifloat {
     mantissa_bits: 2,
     bias: 15,
     max_code: 0x7b,
+};
+
+const SIGNED: Signed = Signed {
+    layout: LAYOUT,
+    sign: 0x80,
+    special: Some(0x7c),
 };
 
 static VALUES: [f32; 256] = {
@@ -64,6 +72,11 @@ impl E5m2 {
             LAYOUT.magnitude(x)
         };
         Self(magnitude | (sign_bit(x) << 7))
+    }
+
+    /// Rounds as `policy` says.
+    pub const fn from_f32_with(x: f32, policy: &EncodePolicy) -> Self {
+        Self(SIGNED.encode(x, policy, 0x7f | (sign_bit(x) << 7)))
     }
 
     /// The exact value, infinities and NaN included.

@@ -72,6 +72,36 @@ impl E8m0Fnu {
         }
     }
 
+    /// The power of two nearest to `x` on a linear scale, taken on the bits of `x`; 1.5 x 2^k, which
+    /// is half-way, goes up.
+    ///
+    /// The conversion of ml_dtypes and torch for positive numbers, with its edges: from 1.5 x 2^127
+    /// up, where the nearest power would be 2^128, it gives NaN, and between 2^-127 and 2^-126 it
+    /// goes up. Here zero and negative numbers become 2^-127
+    /// (torch drops their sign, ml_dtypes makes them NaN); infinity of either sign and NaN become
+    /// NaN.
+    ///
+    /// ```
+    /// use blockscale::element::E8m0Fnu;
+    ///
+    /// assert_eq!(E8m0Fnu::from_f32_nearest(1.4).to_f32(), 1.0);
+    /// assert_eq!(E8m0Fnu::from_f32_nearest(1.5).to_f32(), 2.0);
+    /// ```
+    pub const fn from_f32_nearest(x: f32) -> Self {
+        if !x.is_finite() {
+            return Self::NAN;
+        }
+        if x <= 0.0 {
+            return Self::MIN_POSITIVE;
+        }
+        if x.to_bits() == MIN_POSITIVE_BITS {
+            return Self::MIN_POSITIVE;
+        }
+        // The sum carries into the exponent from 1.5 up.
+        let half = 1 << (F32_MANTISSA_BITS - 1);
+        Self(((x.to_bits() + half) >> F32_MANTISSA_BITS) as u8)
+    }
+
     /// The code of `x`, where `x` is a power of two from 2^-127 to 2^127.
     ///
     /// ```

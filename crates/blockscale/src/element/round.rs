@@ -1,5 +1,7 @@
 //! The one definition of rounding to, and widening from, a small binary float.
 
+use super::Ties;
+
 /// Layout of a small float: a sign bit above a magnitude of exponent and fraction, with subnormals.
 ///
 /// Fits any such type of up to 8 bits whose smallest normal exponent is well above that of `f32`.
@@ -44,6 +46,42 @@ impl Minifloat {
         let sum = f32::from_bits(bits) + f32::from_bits(shifter);
         let quanta = sum.to_bits().wrapping_sub(shifter);
         (quanta + ((binade - min_normal) >> dropped)) as u8
+    }
+
+    /// [`magnitude`](Self::magnitude) with ties as asked.
+    pub(super) const fn magnitude_with(&self, x: f32, ties: Ties) -> u8 {
+        let nearest = self.magnitude(x);
+        let magnitude = x.abs();
+        let value = self.widen(nearest);
+        // Both neighbours of a tie are values, and their mean is exact in `f32`.
+        let below = if value > magnitude {
+            nearest - 1
+        } else {
+            nearest
+        };
+        if below == self.max_code || (self.widen(below) + self.widen(below + 1)) / 2.0 != magnitude
+        {
+            return nearest;
+        }
+        match ties {
+            Ties::Even => nearest,
+            Ties::TowardZero => below,
+            Ties::Away => below + 1,
+        }
+    }
+
+    /// Whether `x` rounds to above the largest finite value, if codes went on after it.
+    pub(super) const fn overflows(&self, x: f32, ties: Ties) -> bool {
+        let bound = (self.widen(self.max_code) + self.widen(self.max_code + 1)) / 2.0;
+        let magnitude = x.abs();
+        if magnitude != bound {
+            return magnitude > bound;
+        }
+        match ties {
+            Ties::Even => self.max_code % 2 == 1,
+            Ties::TowardZero => false,
+            Ties::Away => true,
+        }
     }
 
     /// Value of a magnitude code, as if no code were reserved for infinity or NaN.

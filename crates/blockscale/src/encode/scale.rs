@@ -2,61 +2,23 @@
 
 use half::{bf16, f16};
 
+use super::{GlobalRule, ScaleOrder, ScaleRule, Scheme, ZeroScale};
 use crate::element::{E4m3Fn, E8m0Fnu};
-use crate::{Block, Format, GlobalScale, ScaleElement};
+use crate::{Format, GlobalScale, ScaleElement};
 
-/// How the scale of a block follows from its largest finite magnitude, `amax`.
-///
-/// `max` is the largest value of the element type. What a rule gives is then rounded to the scale
-/// type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ScaleRule {
-    /// `amax / max`: the largest element of a block gets the largest code.
-    Amax,
-    /// The smallest power of two that is not below `amax / max`: never clips. The rounding of
-    /// `cvt.rp` and of cuBLAS ("rceil").
-    Rceil,
-    /// [`Rceil`](Self::Rceil) of `max(amax, 1e-4)`, as DeepGEMM scales UE8M0 blocks of 128 x 128.
-    RceilMin1e4,
-}
+/// The smallest number above zero, a subnormal.
+const MIN_POSITIVE: f32 = f32::from_bits(1);
 
 impl Format {
-    /// The rule by which the format's own tools write it.
-    ///
-    /// ```
-    /// use blockscale::Format;
-    /// use blockscale::encode::ScaleRule;
-    ///
-    /// assert_eq!(Format::NVFP4.default_rule(), ScaleRule::Amax);
-    /// assert_eq!(Format::MXFP4.default_rule(), ScaleRule::Rceil);
-    /// assert_eq!(Format::FP8_BLOCK_UE8M0.default_rule(), ScaleRule::RceilMin1e4);
-    /// ```
-    pub const fn default_rule(&self) -> ScaleRule {
-        match (self.scale, self.block) {
-            (
-                ScaleElement::E8m0Fnu,
-                Block::Grid {
-                    rows: 128,
-                    cols: 128,
-                },
-            ) => ScaleRule::RceilMin1e4,
-            (ScaleElement::E8m0Fnu, _) => ScaleRule::Rceil,
-            _ => ScaleRule::Amax,
-        }
-    }
-
     /// The largest block scale that a global scale leaves room for.
-    const fn max_block_scale(&self) -> f32 {
-        match self.scale {
-            ScaleElement::E4m3Fn => E4m3Fn::MAX.to_f32(),
+    const fn max_block_scale(&self, rule: ScaleRule) -> f32 {
+        match (self.scale, rule) {
+            (ScaleElement::E4m3Fn, ScaleRule::FourOverSix(_)) => 256.0,
+            (ScaleElement::E4m3Fn, _) => E4m3Fn::MAX.to_f32(),
             _ => 1.0,
         }
     }
 }
-
-/// The smallest number above zero, a subnormal.
-const MIN_POSITIVE: f32 = f32::from_bits(1);
 
 /// The global scale of a tensor whose largest finite magnitude is `amax`, as a checkpoint stores
 /// it.
@@ -75,21 +37,42 @@ const MIN_POSITIVE: f32 = f32::from_bits(1);
 /// assert_eq!(global_scale(&Format::NVFP4, 0.0), 1.0);
 /// ```
 pub fn global_scale(format: &Format, amax: f32) -> f32 {
+    global_scale_with(format, &Scheme::DEFAULT, amax)
+}
+
+/// [`global_scale`] by the [`GlobalRule`] of a scheme, with the range that its rule leaves.
+///
+/// ```
+/// use blockscale::Format;
+/// use blockscale::encode::{Scheme, global_scale_with};
+///
+/// assert_eq!(global_scale_with(&Format::NVFP4, &Scheme::FOUR_OVER_SIX, 1536.0), 1.0);
+/// ```
+pub fn global_scale_with(format: &Format, scheme: &Scheme, amax: f32) -> f32 {
     if amax == 0.0 {
         return 1.0;
     }
-    let range = format.element.max_finite() * format.max_block_scale();
-    match format.global {
-        GlobalScale::None => 1.0,
-        GlobalScale::Multiplier => (amax / range).max(MIN_POSITIVE),
-        GlobalScale::Divisor => (range / amax).min(f32::MAX),
+    let range = format.element.max_finite() * format.max_block_scale(scheme.rule);
+    match (format.global, scheme.global) {
+        (GlobalScale::None, _) => 1.0,
+        (GlobalScale::Multiplier, GlobalRule::Divide) => (amax / range).max(MIN_POSITIVE),
+        (GlobalScale::Multiplier, GlobalRule::Reciprocal) => {
+            (amax * (1.0 / range)).max(MIN_POSITIVE)
+        }
+        (GlobalScale::Divisor, GlobalRule::Divide) => (range / amax).min(f32::MAX),
+        (GlobalScale::Divisor, GlobalRule::Reciprocal) => {
+            let global = range * (1.0 / amax.max(f32::MIN_POSITIVE));
+            if global.is_finite() { global } else { 1.0 }
+        }
     }
 }
 
-/// The scale of a tensor under [`Block::Tensor`], from the largest finite magnitude of all of it.
+/// The scale of a tensor under [`Block::Tensor`](crate::Block::Tensor), from the largest finite
+/// magnitude of all of it.
 ///
 /// The number that [`choose_scales`](super::choose_scales) would store, for a caller who has `amax`
-/// but not the whole tensor at once. Takes the global scale, where the format has one, as 1.
+/// but not the whole tensor at once. Takes the global scale, where the format has one, as 1. A rule
+/// that looks at more than `amax` gives its first choice.
 ///
 /// ```
 /// use blockscale::Format;
@@ -99,19 +82,66 @@ pub fn global_scale(format: &Format, amax: f32) -> f32 {
 /// assert_eq!(tensor_scale(&Format::FP8_TENSOR, ScaleRule::Amax, 0.0), 1.0);
 /// ```
 pub fn tensor_scale(format: &Format, rule: ScaleRule, amax: f32) -> f32 {
-    round_scale(format.scale, block_scale(format, rule, amax, 1.0))
+    block_scale(format, &rule.into(), amax, 1.0)
 }
 
-/// Chooses the scale of a block and writes its bytes, [`ScaleElement::bytes`] of them.
-pub(crate) fn write_scale(
-    format: &Format,
-    rule: ScaleRule,
-    amax: f32,
-    global: f32,
-    bytes: &mut [u8],
-) {
-    let scale = round_scale(format.scale, block_scale(format, rule, amax, global));
-    match format.scale {
+/// The scale of a block, rounded to its type.
+pub(crate) fn block_scale(format: &Format, scheme: &Scheme, amax: f32, global: f32) -> f32 {
+    round_scale(
+        format,
+        scheme,
+        amax,
+        unrounded_scale(format, scheme, amax, global),
+    )
+}
+
+/// The scale before it is rounded to its type.
+pub(crate) fn unrounded_scale(format: &Format, scheme: &Scheme, amax: f32, global: f32) -> f32 {
+    let amax = scheme.rule.raise(amax);
+    if amax == 0.0 {
+        return scheme.rule.apply(format.element, 0.0, 0.0);
+    }
+    let max = format.element.max_finite();
+    let (quotient, relative) = match (format.global, scheme.order) {
+        (GlobalScale::None, _) => (amax / max, amax),
+        (GlobalScale::Multiplier, ScaleOrder::ProductFirst) => {
+            (amax / (max * global), amax / global)
+        }
+        (GlobalScale::Multiplier, ScaleOrder::QuotientFirst) => {
+            ((amax / max) / global, amax / global)
+        }
+        (GlobalScale::Divisor, _) => (global * (amax / max), global * amax),
+    };
+    let relative = relative.min(f32::MAX);
+    scheme.rule.apply(format.element, quotient, relative)
+}
+
+/// Rounds to the scale type, into its positive finite numbers: a scale of zero would erase its
+/// block. `amax` is that of the block, which tells zeros from what underflows.
+///
+/// Powers of two are rounded up, so that they never clip; the others to nearest.
+pub(crate) fn round_scale(format: &Format, scheme: &Scheme, amax: f32, scale: f32) -> f32 {
+    let (smallest, largest) = (format.scale.smallest(), format.scale.largest());
+    if format.scale == ScaleElement::E8m0Fnu {
+        let scale = scale.max(smallest.max(scheme.min_scale)).min(f32::MAX);
+        return E8m0Fnu::from_f32_ceil(scale).to_f32();
+    }
+    let bounded = scale.max(scheme.min_scale.max(smallest)).min(largest);
+    let bounded = match scheme.zero {
+        ZeroScale::OfZeros(one) if scheme.rule.raise(amax) == 0.0 => one,
+        ZeroScale::OfUnderflow(one) if scale == 0.0 => one,
+        ZeroScale::OfRounded(one) => {
+            let rounded = format.scale.round(scale.min(largest));
+            return if rounded == 0.0 { one } else { rounded };
+        }
+        _ => bounded,
+    };
+    format.scale.round(bounded)
+}
+
+/// Writes a scale that its type holds, [`ScaleElement::bytes`] bytes of it.
+pub(crate) fn write_scale(element: ScaleElement, scale: f32, bytes: &mut [u8]) {
+    match element {
         ScaleElement::E4m3Fn => bytes.copy_from_slice(&[E4m3Fn::from_f32(scale).to_bits()]),
         ScaleElement::E8m0Fnu => bytes.copy_from_slice(&[E8m0Fnu::from_f32_ceil(scale).to_bits()]),
         ScaleElement::F32 => bytes.copy_from_slice(&scale.to_le_bytes()),
@@ -120,47 +150,38 @@ pub(crate) fn write_scale(
     }
 }
 
-/// The scale before it is rounded to its type.
-fn block_scale(format: &Format, rule: ScaleRule, amax: f32, global: f32) -> f32 {
-    let amax = match rule {
-        ScaleRule::RceilMin1e4 => amax.max(1e-4),
-        ScaleRule::Amax | ScaleRule::Rceil => amax,
-    };
-    if amax == 0.0 && format.scale != ScaleElement::E8m0Fnu {
-        return 1.0;
+impl ScaleElement {
+    /// The smallest positive number of the type.
+    const fn smallest(self) -> f32 {
+        match self {
+            Self::E4m3Fn => E4m3Fn::MIN_POSITIVE.to_f32(),
+            Self::E8m0Fnu => E8m0Fnu::MIN_POSITIVE.to_f32(),
+            Self::F32 => MIN_POSITIVE,
+            Self::Bf16 => f32::from_bits(1 << 16),
+            // 2^-24
+            Self::F16 => f32::from_bits((127 - 24) << 23),
+        }
     }
-    let max = format.element.max_finite();
-    let scale = match format.global {
-        GlobalScale::None => amax / max,
-        GlobalScale::Multiplier => amax / (max * global),
-        GlobalScale::Divisor => global * (amax / max),
-    };
-    match rule {
-        ScaleRule::Amax => scale,
-        ScaleRule::Rceil | ScaleRule::RceilMin1e4 => E8m0Fnu::from_f32_ceil(scale).to_f32(),
-    }
-}
 
-/// Rounds to the scale type, into its positive finite numbers: a scale of zero would erase its
-/// block.
-///
-/// Powers of two are rounded up, so that they never clip; the others to nearest.
-fn round_scale(element: ScaleElement, scale: f32) -> f32 {
-    let clamp = |smallest: f32, largest: f32| scale.max(smallest).min(largest);
-    match element {
-        ScaleElement::E4m3Fn => {
-            let scale = clamp(E4m3Fn::MIN_POSITIVE.to_f32(), E4m3Fn::MAX.to_f32());
-            E4m3Fn::from_f32(scale).to_f32()
+    /// The largest finite number of the type.
+    fn largest(self) -> f32 {
+        match self {
+            Self::E4m3Fn => E4m3Fn::MAX.to_f32(),
+            Self::E8m0Fnu => E8m0Fnu::MAX.to_f32(),
+            Self::F32 => f32::MAX,
+            Self::Bf16 => bf16::MAX.to_f32(),
+            Self::F16 => f16::MAX.to_f32(),
         }
-        ScaleElement::E8m0Fnu => E8m0Fnu::from_f32_ceil(clamp(0.0, f32::MAX)).to_f32(),
-        ScaleElement::F32 => clamp(MIN_POSITIVE, f32::MAX),
-        ScaleElement::Bf16 => {
-            let smallest = bf16::from_bits(1).to_f32();
-            bf16::from_f32(clamp(smallest, bf16::MAX.to_f32())).to_f32()
-        }
-        ScaleElement::F16 => {
-            let smallest = f16::from_bits(1).to_f32();
-            f16::from_f32(clamp(smallest, f16::MAX.to_f32())).to_f32()
+    }
+
+    /// The number of the type nearest to `scale`; for powers of two, the next that is not smaller.
+    pub(crate) fn round(self, scale: f32) -> f32 {
+        match self {
+            Self::E4m3Fn => E4m3Fn::from_f32(scale).to_f32(),
+            Self::E8m0Fnu => E8m0Fnu::from_f32_ceil(scale).to_f32(),
+            Self::F32 => scale,
+            Self::Bf16 => bf16::from_f32(scale).to_f32(),
+            Self::F16 => f16::from_f32(scale).to_f32(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Sizes of codes and scales of a matrix in a given format.
 
-use super::{Block, Format};
+use super::{Block, Format, Packing};
 
 /// Size of a matrix, or of a run of its rows, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,12 +28,18 @@ impl Shape {
 }
 
 impl Format {
-    /// Bytes that the codes of one row take. A last lone E2M1 code has a byte to itself, its high
-    /// half zero.
+    /// Bytes that the codes of one row take. A row whose last byte is not full has zeros there.
     pub const fn row_bytes(&self, cols: usize) -> usize {
-        match self.element.bits() {
-            4 => cols.div_ceil(2),
-            _ => cols,
+        let bits = self.code_stride();
+        // Eight columns at a time, lest the number of bits overflow.
+        cols / 8 * bits + (cols % 8 * bits).div_ceil(8)
+    }
+
+    /// Bits from the start of one code to that of the next.
+    pub(crate) const fn code_stride(&self) -> usize {
+        match self.packing {
+            Packing::Dense => self.element.bits(),
+            Packing::Bytes => 8,
         }
     }
 

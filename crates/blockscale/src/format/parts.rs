@@ -2,16 +2,22 @@ use std::fmt;
 
 use half::{bf16, f16};
 
-use crate::element::{E2m1, E4m3Fn, E5m2, E8m0Fnu};
+use crate::element::{E2m1, E2m3, E3m2, E4m3Fn, E4m3Fnuz, E5m2, E8m0Fnu, EncodePolicy};
 
 /// Type of the codes of a block format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Element {
-    /// [`E2m1`], two codes a byte.
+    /// [`E2m1`].
     E2m1,
+    /// [`E2m3`].
+    E2m3,
+    /// [`E3m2`].
+    E3m2,
     /// [`E4m3Fn`].
     E4m3Fn,
+    /// [`E4m3Fnuz`].
+    E4m3Fnuz,
     /// [`E5m2`].
     E5m2,
 }
@@ -21,7 +27,8 @@ impl Element {
     pub const fn bits(self) -> usize {
         match self {
             Self::E2m1 => 4,
-            Self::E4m3Fn | Self::E5m2 => 8,
+            Self::E2m3 | Self::E3m2 => 6,
+            Self::E4m3Fn | Self::E4m3Fnuz | Self::E5m2 => 8,
         }
     }
 
@@ -29,7 +36,10 @@ impl Element {
     pub const fn max_finite(self) -> f32 {
         match self {
             Self::E2m1 => E2m1::MAX.to_f32(),
+            Self::E2m3 => E2m3::MAX.to_f32(),
+            Self::E3m2 => E3m2::MAX.to_f32(),
             Self::E4m3Fn => E4m3Fn::MAX.to_f32(),
+            Self::E4m3Fnuz => E4m3Fnuz::MAX.to_f32(),
             Self::E5m2 => E5m2::MAX.to_f32(),
         }
     }
@@ -38,7 +48,10 @@ impl Element {
     pub const fn decode(self, code: u8) -> f32 {
         match self {
             Self::E2m1 => E2m1::from_bits(code).to_f32(),
+            Self::E2m3 => E2m3::from_bits(code).to_f32(),
+            Self::E3m2 => E3m2::from_bits(code).to_f32(),
             Self::E4m3Fn => E4m3Fn::from_bits(code).to_f32(),
+            Self::E4m3Fnuz => E4m3Fnuz::from_bits(code).to_f32(),
             Self::E5m2 => E5m2::from_bits(code).to_f32(),
         }
     }
@@ -47,16 +60,54 @@ impl Element {
     pub const fn encode(self, value: f32) -> u8 {
         match self {
             Self::E2m1 => E2m1::from_f32(value).to_bits(),
+            Self::E2m3 => E2m3::from_f32(value).to_bits(),
+            Self::E3m2 => E3m2::from_f32(value).to_bits(),
             Self::E4m3Fn => E4m3Fn::from_f32(value).to_bits(),
+            Self::E4m3Fnuz => E4m3Fnuz::from_f32(value).to_bits(),
             Self::E5m2 => E5m2::from_f32(value).to_bits(),
         }
     }
 
-    /// Short name: `E2M1`, `E4M3` or `E5M2`.
+    /// The code that `policy` gives `value`: `from_f32_with` of the element type.
+    pub const fn encode_with(self, value: f32, policy: &EncodePolicy) -> u8 {
+        match self {
+            Self::E2m1 => E2m1::from_f32_with(value, policy).to_bits(),
+            Self::E2m3 => E2m3::from_f32_with(value, policy).to_bits(),
+            Self::E3m2 => E3m2::from_f32_with(value, policy).to_bits(),
+            Self::E4m3Fn => E4m3Fn::from_f32_with(value, policy).to_bits(),
+            Self::E4m3Fnuz => E4m3Fnuz::from_f32_with(value, policy).to_bits(),
+            Self::E5m2 => E5m2::from_f32_with(value, policy).to_bits(),
+        }
+    }
+
+    /// Stored bits of the fraction.
+    pub const fn mantissa_bits(self) -> u32 {
+        match self {
+            Self::E2m1 => 1,
+            Self::E3m2 | Self::E5m2 => 2,
+            Self::E2m3 | Self::E4m3Fn | Self::E4m3Fnuz => 3,
+        }
+    }
+
+    /// Exponent of the largest finite value, `floor(log2(max))`: the `emax` of the OCP rules.
+    ///
+    /// ```
+    /// use blockscale::Element;
+    ///
+    /// assert_eq!((Element::E2m1.max_exponent(), Element::E5m2.max_exponent()), (2, 15));
+    /// ```
+    pub const fn max_exponent(self) -> i32 {
+        (self.max_finite().to_bits() >> 23) as i32 - 127
+    }
+
+    /// Short name, such as `E2M1` or `E4M3`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::E2m1 => "E2M1",
+            Self::E2m3 => "E2M3",
+            Self::E3m2 => "E3M2",
             Self::E4m3Fn => "E4M3",
+            Self::E4m3Fnuz => "E4M3FNUZ",
             Self::E5m2 => "E5M2",
         }
     }
@@ -66,6 +117,19 @@ impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
+}
+
+/// How the codes of a row lie in its bytes.
+///
+/// For elements of 8 bits the two are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Packing {
+    /// Without gaps, the first code in the lowest bits: two E2M1 codes in a byte, the even column
+    /// in the low four bits; four 6-bit codes in three bytes, column `i` of them in bits `6 i` to
+    /// `6 i + 5`. Each row starts a byte, and the bits after its last code are zero.
+    Dense,
+    /// One code in the low bits of each byte, the high bits zero (torchao's MXFP6).
+    Bytes,
 }
 
 /// Type of the scales of a block format.

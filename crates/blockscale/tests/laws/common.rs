@@ -1,30 +1,42 @@
 //! Formats, shapes and inputs that the tests of rows share, and the slowest correct code to hold
 //! against.
 
-use blockscale::encode::ScaleRule;
+use blockscale::encode::{ErrorMeasure, ScaleRule};
+use blockscale::format::Packing;
 use blockscale::{Block, Element, Format, GlobalScale, ScaleElement, Shape};
 use proptest::prelude::*;
 
-pub(crate) const NAMED: [Format; 9] = [
+pub(crate) const NAMED: [Format; 14] = [
     Format::NVFP4,
     Format::NVFP4_DIVISOR,
+    Format::NVFP4_ONE_LEVEL,
     Format::MXFP4,
+    Format::MXFP6_E2M3,
+    Format::MXFP6_E3M2,
     Format::MXFP8_E4M3,
     Format::MXFP8_E5M2,
     Format::FP8_BLOCK,
     Format::FP8_BLOCK_UE8M0,
+    Format::FP8_TOKEN,
+    Format::FP8_TOKEN_UE8M0,
     Format::FP8_CHANNEL,
     Format::FP8_TENSOR,
+];
+
+pub(crate) const ELEMENTS: [Element; 6] = [
+    Element::E2m1,
+    Element::E2m3,
+    Element::E3m2,
+    Element::E4m3Fn,
+    Element::E4m3Fnuz,
+    Element::E5m2,
 ];
 
 /// A format of any parts, with blocks small enough that a small matrix has several, odd widths
 /// included.
 pub(crate) fn any_format() -> impl Strategy<Value = Format> {
-    let element = prop_oneof![
-        Just(Element::E2m1),
-        Just(Element::E4m3Fn),
-        Just(Element::E5m2)
-    ];
+    let element = prop::sample::select(&ELEMENTS);
+    let packing = prop_oneof![Just(Packing::Dense), Just(Packing::Bytes)];
     let block = prop_oneof![
         4 => (1_usize..5, 1_usize..8).prop_map(|(rows, cols)| Block::Grid { rows, cols }),
         1 => Just(Block::Row),
@@ -42,8 +54,10 @@ pub(crate) fn any_format() -> impl Strategy<Value = Format> {
         Just(GlobalScale::Multiplier),
         Just(GlobalScale::Divisor),
     ];
-    (element, block, scale, global).prop_map(|(element, block, scale, global)| Format {
+    let parts = (element, packing, block, scale, global);
+    parts.prop_map(|(element, packing, block, scale, global)| Format {
         element,
+        packing,
         block,
         scale,
         global,
@@ -54,12 +68,30 @@ pub(crate) fn any_shape() -> impl Strategy<Value = Shape> {
     (0_usize..9, 0_usize..20).prop_map(|(rows, cols)| Shape::new(rows, cols))
 }
 
+pub(crate) const RULES: [ScaleRule; 14] = [
+    ScaleRule::Amax,
+    ScaleRule::AmaxReciprocal,
+    ScaleRule::AmaxMin1e4,
+    ScaleRule::Floor,
+    ScaleRule::Ceil,
+    ScaleRule::Rceil,
+    ScaleRule::RceilMin1e4,
+    ScaleRule::Even,
+    ScaleRule::EvenAt { mantissa_bits: 1 },
+    ScaleRule::EvenAt { mantissa_bits: 255 },
+    ScaleRule::Nearest,
+    ScaleRule::FourOverSix(ErrorMeasure::Absolute),
+    ScaleRule::FourOverSix(ErrorMeasure::Squared),
+    ScaleRule::MseSearch,
+];
+
 pub(crate) fn any_rule() -> impl Strategy<Value = ScaleRule> {
-    prop_oneof![
-        Just(ScaleRule::Amax),
-        Just(ScaleRule::Rceil),
-        Just(ScaleRule::RceilMin1e4)
-    ]
+    prop::sample::select(&RULES)
+}
+
+/// Rules that look at nothing but the largest magnitude.
+pub(crate) fn any_amax_rule() -> impl Strategy<Value = ScaleRule> {
+    prop::sample::select(&RULES[..11])
 }
 
 /// A format, a shape and bytes of the lengths they ask for.
@@ -89,19 +121,17 @@ pub(crate) fn scale_index(format: &Format, shape: Shape, row: usize, col: usize)
     }
 }
 
-/// The code of an element, taken out of its byte.
+/// The code of an element, taken out of its row bit by bit.
 pub(crate) fn code_at(format: &Format, shape: Shape, codes: &[u8], row: usize, col: usize) -> u8 {
-    match format.element {
-        Element::E2m1 => {
-            let byte = codes[row * shape.cols.div_ceil(2) + col / 2];
-            if col.is_multiple_of(2) {
-                byte & 0xf
-            } else {
-                byte >> 4
-            }
-        }
-        _ => codes[row * shape.cols + col],
-    }
+    let row = &codes[row * format.row_bytes(shape.cols)..][..format.row_bytes(shape.cols)];
+    let (bits, stride) = match format.packing {
+        Packing::Dense => (format.element.bits(), format.element.bits()),
+        Packing::Bytes => (format.element.bits(), 8),
+    };
+    (0..bits).fold(0, |code, bit| {
+        let place = col * stride + bit;
+        code | ((row[place / 8] >> (place % 8) & 1) << bit)
+    })
 }
 
 /// What the element is multiplied by.

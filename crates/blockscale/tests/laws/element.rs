@@ -1,12 +1,20 @@
 //! Every code, every 16-bit float, and what lies around every rounding bound.
 
-use blockscale::element::{E2m1, E4m3Fn, E5m2, E8m0Fnu};
+use blockscale::element::{E2m1, E2m3, E3m2, E4m3Fn, E4m3Fnuz, E5m2, E8m0Fnu};
 use blockscale::{Element, bf16, f16};
 
-const ELEMENTS: [Element; 3] = [Element::E2m1, Element::E4m3Fn, Element::E5m2];
+use crate::common::ELEMENTS;
 
 fn sign_bit(element: Element) -> u8 {
     1 << (element.bits() - 1)
+}
+
+/// The code of a magnitude with the sign bit set, where the type has a negative of it.
+fn negative(element: Element, magnitude: u8) -> u8 {
+    if element == Element::E4m3Fnuz && magnitude == 0 {
+        return 0;
+    }
+    magnitude | sign_bit(element)
 }
 
 /// Magnitudes of the finite codes, in code order, which is ascending.
@@ -30,12 +38,11 @@ fn nearest(element: Element, magnitudes: &[f32], x: f32) -> u8 {
                 .then((a.0 % 2).cmp(&(b.0 % 2)))
         })
         .unwrap();
-    code as u8
-        | if x.is_sign_negative() {
-            sign_bit(element)
-        } else {
-            0
-        }
+    if x.is_sign_negative() {
+        negative(element, code as u8)
+    } else {
+        code as u8
+    }
 }
 
 fn assert_nearest(element: Element, inputs: impl IntoIterator<Item = f32>) {
@@ -59,6 +66,44 @@ fn e2m1_has_the_eight_magnitudes_of_its_table() {
         magnitudes(Element::E2m1),
         [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
     );
+}
+
+#[test]
+fn e2m3_values_are_eighths_then_quarters_then_halves() {
+    let expected = (0..16)
+        .map(|i| i as f32 / 8.0)
+        .chain((8..16).map(|i| i as f32 / 4.0))
+        .chain((8..16).map(|i| i as f32 / 2.0));
+    assert_eq!(magnitudes(Element::E2m3), expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn e3m2_values_follow_from_exponent_and_fraction() {
+    let expected = (0..32_i32).map(|code| match (code >> 2, code % 4) {
+        (0, fraction) => fraction as f32 / 16.0,
+        (exponent, fraction) => (4 + fraction) as f32 * 2_f32.powi(exponent - 5),
+    });
+    let magnitudes = magnitudes(Element::E3m2);
+    assert_eq!(magnitudes, expected.collect::<Vec<_>>());
+    assert_eq!((magnitudes[1], magnitudes[31]), (0.0625, 28.0));
+}
+
+#[test]
+fn e4m3fnuz_is_half_of_e4m3fn() {
+    for code in 0..=u8::MAX {
+        let fnuz = E4m3Fnuz::from_bits(code).to_f32();
+        let finite_only = E4m3Fn::from_bits(code);
+        let shared = E4m3Fnuz::from_e4m3fn_bits(finite_only);
+        match code {
+            0x7f => assert_eq!((fnuz, shared), (240.0, None)),
+            0xff => assert_eq!((fnuz, shared), (-240.0, None)),
+            0x80 => assert!(fnuz.is_nan() && shared == Some(E4m3Fnuz::from_bits(0))),
+            _ => {
+                assert_eq!(fnuz, finite_only.to_f32() / 2.0, "{code:#04x}");
+                assert_eq!(shared.map(E4m3Fnuz::to_bits), Some(code));
+            }
+        }
+    }
 }
 
 #[test]
@@ -104,7 +149,7 @@ fn every_finite_code_survives_a_round_trip() {
 #[test]
 fn the_upper_half_of_the_codes_is_the_negatives() {
     for element in ELEMENTS {
-        for code in 0..sign_bit(element) {
+        for code in (0..sign_bit(element)).filter(|&code| negative(element, code) != code) {
             let (positive, negative) = (
                 element.decode(code),
                 element.decode(code | sign_bit(element)),
@@ -143,17 +188,16 @@ fn ties_go_to_the_even_code_and_their_neighbours_to_the_nearer_one() {
             let (low, high) = (code as u8, code as u8 + 1);
             let middle = (pair[0] + pair[1]) / 2.0;
             let even = if low % 2 == 0 { low } else { high };
-            for (sign, minus) in [(1.0, 0), (-1.0, sign_bit(element))] {
+            for (x, code) in [
+                (middle.next_down(), low),
+                (middle, even),
+                (middle.next_up(), high),
+            ] {
+                assert_eq!(element.encode(x), code, "{element} of {x}");
                 assert_eq!(
-                    element.encode(sign * middle.next_down()),
-                    low | minus,
-                    "{middle}"
-                );
-                assert_eq!(element.encode(sign * middle), even | minus, "{middle}");
-                assert_eq!(
-                    element.encode(sign * middle.next_up()),
-                    high | minus,
-                    "{middle}"
+                    element.encode(-x),
+                    negative(element, code),
+                    "{element} of -{x}"
                 );
             }
         }
@@ -185,7 +229,11 @@ fn zero_and_what_rounds_to_it_keep_their_sign() {
             element.decode(1) / 2.0,
         ] {
             assert_eq!(element.encode(x), 0, "{element} of {x}");
-            assert_eq!(element.encode(-x), sign_bit(element), "{element} of -{x}");
+            assert_eq!(
+                element.encode(-x),
+                negative(element, 0),
+                "{element} of -{x}"
+            );
         }
     }
 }
@@ -197,7 +245,10 @@ fn nan_becomes_the_code_that_each_type_documents() {
         f32::from_bits(0x7f80_0001),
         f32::from_bits(0x7fff_ffff),
     ] {
-        assert_eq!([nan, -nan].map(|x| E2m1::from_f32(x).to_bits()), [0x7, 0x7]);
+        assert_eq!([nan, -nan].map(|x| E2m1::from_f32(x).to_bits()), [0x7; 2]);
+        assert_eq!([nan, -nan].map(|x| E2m3::from_f32(x).to_bits()), [0x1f; 2]);
+        assert_eq!([nan, -nan].map(|x| E3m2::from_f32(x).to_bits()), [0x1f; 2]);
+        assert_eq!([nan, -nan].map(E4m3Fnuz::from_f32), [E4m3Fnuz::NAN; 2]);
         assert_eq!(
             [nan, -nan].map(|x| E4m3Fn::from_f32(x).to_bits()),
             [0x7f, 0x7f]
@@ -217,6 +268,9 @@ fn only_the_documented_codes_are_not_finite() {
             .collect()
     };
     assert_eq!(special(Element::E2m1), []);
+    assert_eq!(special(Element::E2m3), []);
+    assert_eq!(special(Element::E3m2), []);
+    assert_eq!(special(Element::E4m3Fnuz), [0x80]);
     assert_eq!(special(Element::E4m3Fn), [0x7f, 0xff]);
     assert_eq!(
         special(Element::E5m2),
@@ -225,9 +279,11 @@ fn only_the_documented_codes_are_not_finite() {
 }
 
 #[test]
-fn e2m1_ignores_the_high_half_of_its_byte() {
+fn small_codes_ignore_the_high_bits_of_their_byte() {
     for byte in 0..=u8::MAX {
         assert_eq!(E2m1::from_bits(byte), E2m1::from_bits(byte % 16));
+        assert_eq!(E2m3::from_bits(byte), E2m3::from_bits(byte % 64));
+        assert_eq!(E3m2::from_bits(byte), E3m2::from_bits(byte % 64));
     }
 }
 
@@ -280,6 +336,28 @@ fn e8m0_ceiling_stays_in_range() {
     for special in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
         assert_eq!(ceil(special), E8m0Fnu::NAN, "{special}");
         assert_eq!(E8m0Fnu::from_f32_exact(special), None, "{special}");
+    }
+}
+
+#[test]
+fn e8m0_nearest_steps_half_way_between_powers() {
+    for code in 1..E8m0Fnu::MAX.to_bits() {
+        let (power, above) = (E8m0Fnu::from_bits(code), E8m0Fnu::from_bits(code + 1));
+        let middle = power.to_f32() * 1.5;
+        assert_eq!(E8m0Fnu::from_f32_nearest(power.to_f32()), power);
+        assert_eq!(E8m0Fnu::from_f32_nearest(middle.next_down()), power);
+        assert_eq!(E8m0Fnu::from_f32_nearest(middle), above);
+    }
+    let smallest = E8m0Fnu::MIN_POSITIVE.to_f32();
+    assert_eq!(E8m0Fnu::from_f32_nearest(smallest), E8m0Fnu::MIN_POSITIVE);
+    assert_eq!(E8m0Fnu::from_f32_nearest(smallest.next_up()).to_bits(), 1);
+    let largest = 1.5 * 2_f32.powi(127);
+    assert_eq!(E8m0Fnu::from_f32_nearest(largest.next_down()), E8m0Fnu::MAX);
+    for special in [largest, f32::MAX, f32::INFINITY, f32::NAN] {
+        assert_eq!(E8m0Fnu::from_f32_nearest(special), E8m0Fnu::NAN);
+    }
+    for small in [0.0, -1.0, f32::from_bits(1)] {
+        assert_eq!(E8m0Fnu::from_f32_nearest(small), E8m0Fnu::MIN_POSITIVE);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sizes and names of the formats.
 
 use crate::common::{NAMED, any_format, any_shape, elements, scale_index};
+use blockscale::format::Packing;
 use blockscale::{Block, Element, Format, GlobalScale, ScaleElement, Shape};
 use proptest::prelude::*;
 
@@ -39,6 +40,16 @@ fn a_lone_last_nibble_takes_a_byte() {
     assert_eq!([bytes(0), bytes(1), bytes(2), bytes(3)], [0, 1, 1, 2]);
     assert_eq!(Format::NVFP4.code_bytes(Shape::new(3, 5)), Some(9));
     assert_eq!(Format::FP8_BLOCK.code_bytes(Shape::new(3, 5)), Some(15));
+}
+
+#[test]
+fn four_codes_of_six_bits_take_three_bytes() {
+    let bytes = |cols| Format::MXFP6_E2M3.row_bytes(cols);
+    assert_eq!([0, 1, 2, 3, 4, 5, 32].map(bytes), [0, 1, 2, 3, 3, 4, 24]);
+    let format = Format::MXFP6_E2M3.packed(Packing::Bytes);
+    assert_eq!(format.code_bytes(Shape::new(3, 5)), Some(15));
+    // The number of bits of this row overflows, that of its bytes does not.
+    assert_eq!(bytes(usize::MAX), usize::MAX / 8 * 6 + 6);
 }
 
 #[test]
@@ -90,11 +101,16 @@ fn named_formats_are_told_apart_by_their_names() {
         [
             "NVFP4",
             "NVFP4 (divisor)",
+            "NVFP4 (one level)",
             "MXFP4",
+            "MXFP6 E2M3",
+            "MXFP6 E3M2",
             "MXFP8 E4M3",
             "MXFP8 E5M2",
             "FP8 128x128",
             "FP8 128x128 UE8M0",
+            "FP8 1x128",
+            "FP8 1x128 UE8M0",
             "FP8 per channel",
             "FP8 per tensor",
         ]
@@ -105,6 +121,7 @@ fn named_formats_are_told_apart_by_their_names() {
 fn a_format_without_a_name_is_described_by_its_parts() {
     let format = Format {
         element: Element::E5m2,
+        packing: Packing::Dense,
         block: Block::Grid { rows: 1, cols: 64 },
         scale: ScaleElement::Bf16,
         global: GlobalScale::Divisor,
@@ -115,6 +132,10 @@ fn a_format_without_a_name_is_described_by_its_parts() {
         ..Format::FP8_CHANNEL
     };
     assert_eq!(format.to_string(), "E4M3 per channel, F16 scale");
+    assert_eq!(
+        Format::MXFP6_E3M2.packed(Packing::Bytes).to_string(),
+        "E3M2 1x32, UE8M0 scale, one code a byte"
+    );
 }
 
 #[test]

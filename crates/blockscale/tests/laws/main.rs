@@ -3,11 +3,21 @@
 //! Small domains are exhausted; the rest is held, on random formats, shapes and bytes, against the
 //! slowest correct code.
 
+mod carry;
 mod common;
+mod crates;
 mod decode;
 mod element;
 mod encode;
 mod format;
+mod ggml;
+mod int;
+mod int_trips;
+mod mxfp4;
+mod policy;
+mod rule;
 mod scale;
+mod scheme;
+mod sqnr;
 mod stats;
 mod transcode;

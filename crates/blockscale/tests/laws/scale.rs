@@ -4,7 +4,7 @@ use blockscale::encode::{ScaleRule, amax, choose_scales, global_scale, tensor_sc
 use blockscale::{Block, Format, GlobalScale, Shape, bf16};
 use proptest::prelude::*;
 
-use crate::common::{NAMED, any_rule, any_values};
+use crate::common::{NAMED, any_amax_rule, any_values};
 
 proptest! {
     #[test]
@@ -18,7 +18,7 @@ proptest! {
     #[test]
     fn the_scale_of_a_tensor_can_be_had_from_its_amax(
         (format, shape, values) in any_values(),
-        rule in any_rule(),
+        rule in any_amax_rule(),
     ) {
         let format = Format { block: Block::Tensor, global: GlobalScale::None, ..format };
         let mut scales = vec![0; format.scale.bytes()];

@@ -1,16 +1,25 @@
 //! Codes to numbers.
 
-use super::ByteElement;
+use super::ElementType;
+use crate::bits;
 use crate::decode::Rows;
-use crate::element::{E2m1, E4m3Fn, E5m2};
+use crate::element::{E2m1, E2m3, E3m2, E4m3Fn, E4m3Fnuz, E5m2};
+use crate::format::Packing;
 use crate::{Element, Format, Real, Shape};
 
 pub(crate) fn decode_rows<T: Real>(format: &Format, shape: Shape, rows: Rows<'_>, out: &mut [T]) {
-    match format.element {
-        Element::E2m1 => by_block(format, shape, rows, out, nibbles),
-        Element::E4m3Fn => by_block(format, shape, rows, out, bytes::<E4m3Fn, T>),
-        Element::E5m2 => by_block(format, shape, rows, out, bytes::<E5m2, T>),
-    }
+    let run = match (format.element, format.packing) {
+        (Element::E2m1, Packing::Dense) => nibbles::<T>,
+        (Element::E2m3, Packing::Dense) => sextets::<E2m3, T>,
+        (Element::E3m2, Packing::Dense) => sextets::<E3m2, T>,
+        (Element::E2m1, Packing::Bytes) => bytes::<E2m1, T>,
+        (Element::E2m3, Packing::Bytes) => bytes::<E2m3, T>,
+        (Element::E3m2, Packing::Bytes) => bytes::<E3m2, T>,
+        (Element::E4m3Fn, _) => bytes::<E4m3Fn, T>,
+        (Element::E4m3Fnuz, _) => bytes::<E4m3Fnuz, T>,
+        (Element::E5m2, _) => bytes::<E5m2, T>,
+    };
+    by_block(format, shape, rows, out, run);
 }
 
 fn by_block<T: Real>(
@@ -42,9 +51,15 @@ fn by_block<T: Real>(
     }
 }
 
-fn bytes<E: ByteElement, T: Real>(row: &[u8], first: usize, scale: f32, out: &mut [T]) {
+fn bytes<E: ElementType, T: Real>(row: &[u8], first: usize, scale: f32, out: &mut [T]) {
     for (out, &code) in out.iter_mut().zip(&row[first..]) {
         *out = T::from_f32(E::widen(code) * scale);
+    }
+}
+
+fn sextets<E: ElementType, T: Real>(row: &[u8], first: usize, scale: f32, out: &mut [T]) {
+    for (out, col) in out.iter_mut().zip(first..) {
+        *out = T::from_f32(E::widen(bits::get(row, 6, col)) * scale);
     }
 }
 

@@ -1,8 +1,10 @@
-//! Numbers to scales and codes.
+//! Numbers to codes under given scales.
 
-use super::ByteElement;
-use crate::element::{E2m1, E4m3Fn, E5m2};
-use crate::encode::{ScaleRule, write_scale};
+use super::{ElementType, policy};
+use crate::bits;
+use crate::element::{E2m1, E2m3, E3m2, E4m3Fn, E4m3Fnuz, E5m2, EncodePolicy};
+use crate::encode::{Quotient, Scheme};
+use crate::format::Packing;
 use crate::{Element, Format, Real, Shape};
 
 /// Compares magnitudes as signed integers, which have the same order and vectorise everywhere.
@@ -15,46 +17,67 @@ pub(crate) fn amax<T: Real>(values: &[T]) -> f32 {
     f32::from_bits(largest as u32)
 }
 
-pub(crate) fn choose_scales<T: Real>(
-    format: &Format,
-    rule: ScaleRule,
-    shape: Shape,
-    values: &[T],
-    global: f32,
-    scales: &mut [u8],
-) {
-    let block_rows = format.block_rows(shape.rows);
-    let block_cols = format.block_cols(shape.cols);
-    let scale_cols = format.scale_shape(shape).cols;
-
-    for (index, scale) in scales.chunks_exact_mut(format.scale.bytes()).enumerate() {
-        let first_row = index / scale_cols * block_rows;
-        let first_col = index % scale_cols * block_cols;
-        let last_row = shape.rows.min(first_row.saturating_add(block_rows));
-        let width = block_cols.min(shape.cols - first_col);
-        let block_amax = (first_row..last_row)
-            .map(|row| amax(&values[row * shape.cols + first_col..][..width]))
-            .fold(0.0, f32::max);
-        write_scale(format, rule, block_amax, global, scale);
-    }
-}
-
 pub(crate) fn encode_codes<T: Real>(
     format: &Format,
+    scheme: &Scheme,
     shape: Shape,
     values: &[T],
     scales: &[u8],
     global: f32,
     codes: &mut [u8],
 ) {
+    if scheme.policy != EncodePolicy::DEFAULT || scheme.quotient != Quotient::Divide {
+        return by_block(
+            format,
+            shape,
+            values,
+            scales,
+            codes,
+            |values, scale, first, row| {
+                policy::run(format, scheme, values, scale, global, first, row);
+            },
+        );
+    }
+    let run = match (format.element, format.packing) {
+        (Element::E2m1, Packing::Dense) => nibbles::<T>,
+        (Element::E2m3, Packing::Dense) => sextets::<E2m3, T>,
+        (Element::E3m2, Packing::Dense) => sextets::<E3m2, T>,
+        (Element::E2m1, Packing::Bytes) => bytes::<E2m1, T>,
+        (Element::E2m3, Packing::Bytes) => bytes::<E2m3, T>,
+        (Element::E3m2, Packing::Bytes) => bytes::<E3m2, T>,
+        (Element::E4m3Fn, _) => bytes::<E4m3Fn, T>,
+        (Element::E4m3Fnuz, _) => bytes::<E4m3Fnuz, T>,
+        (Element::E5m2, _) => bytes::<E5m2, T>,
+    };
+    by_block(
+        format,
+        shape,
+        values,
+        scales,
+        codes,
+        |values, scale, first, row| {
+            run(values, format.effective_scale(scale, global), first, row);
+        },
+    );
+}
+
+/// Calls `run` for the part of each block that lies in one row: its values, the bytes of its scale,
+/// the column of the first value, and the codes of the row.
+fn by_block<T: Real>(
+    format: &Format,
+    shape: Shape,
+    values: &[T],
+    scales: &[u8],
+    codes: &mut [u8],
+    run: impl Fn(&[T], &[u8], usize, &mut [u8]),
+) {
     if values.is_empty() {
         return;
     }
-    let run = match format.element {
-        Element::E2m1 => nibbles::<T>,
-        Element::E4m3Fn => bytes::<E4m3Fn, T>,
-        Element::E5m2 => bytes::<E5m2, T>,
-    };
+    if !format.code_stride().is_multiple_of(8) {
+        // Codes of a byte are put into it one by one.
+        codes.fill(0);
+    }
     let row_bytes = format.row_bytes(shape.cols);
     let block_rows = format.block_rows(shape.rows);
     let block_cols = format.block_cols(shape.cols);
@@ -68,7 +91,6 @@ pub(crate) fn encode_codes<T: Real>(
             .chunks(block_cols)
             .zip(scales.chunks_exact(scale_bytes));
         for (block, (values, scale)) in blocks.enumerate() {
-            let scale = format.effective_scale(scale, global);
             run(values, scale, block * block_cols, codes);
         }
     }
@@ -76,13 +98,22 @@ pub(crate) fn encode_codes<T: Real>(
 
 // Below: the values of a block in one row, which start in column `first`, to codes.
 
-fn bytes<E: ByteElement, T: Real>(values: &[T], scale: f32, first: usize, row: &mut [u8]) {
+fn bytes<E: ElementType, T: Real>(values: &[T], scale: f32, first: usize, row: &mut [u8]) {
     let row = &mut row[first..][..values.len()];
     if scale == 0.0 {
         return row.fill(0);
     }
     for (code, value) in row.iter_mut().zip(values) {
         *code = E::round(value.to_f32() / scale);
+    }
+}
+
+fn sextets<E: ElementType, T: Real>(values: &[T], scale: f32, first: usize, row: &mut [u8]) {
+    if scale == 0.0 {
+        return;
+    }
+    for (value, col) in values.iter().zip(first..) {
+        bits::put(row, 6, col, E::round(value.to_f32() / scale));
     }
 }
 

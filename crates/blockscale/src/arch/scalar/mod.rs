@@ -2,32 +2,31 @@
 
 pub(crate) mod decode;
 pub(crate) mod encode;
+mod policy;
+pub(crate) mod scales;
+mod search;
 pub(crate) mod transcode;
 
-use crate::element::{E4m3Fn, E5m2};
+use crate::element::{E2m1, E2m3, E3m2, E4m3Fn, E4m3Fnuz, E5m2};
 
-/// An element type whose codes are whole bytes.
-trait ByteElement {
+/// An element type, for loops that are compiled for each.
+trait ElementType {
     fn widen(code: u8) -> f32;
     fn round(value: f32) -> u8;
 }
 
-impl ByteElement for E4m3Fn {
-    fn widen(code: u8) -> f32 {
-        Self::from_bits(code).to_f32()
-    }
+macro_rules! element_types {
+    ($($name:ident)*) => {$(
+        impl ElementType for $name {
+            fn widen(code: u8) -> f32 {
+                Self::from_bits(code).to_f32()
+            }
 
-    fn round(value: f32) -> u8 {
-        Self::from_f32(value).to_bits()
-    }
+            fn round(value: f32) -> u8 {
+                Self::from_f32(value).to_bits()
+            }
+        }
+    )*};
 }
 
-impl ByteElement for E5m2 {
-    fn widen(code: u8) -> f32 {
-        Self::from_bits(code).to_f32()
-    }
-
-    fn round(value: f32) -> u8 {
-        Self::from_f32(value).to_bits()
-    }
-}
+element_types! { E2m1 E2m3 E3m2 E4m3Fn E4m3Fnuz E5m2 }
