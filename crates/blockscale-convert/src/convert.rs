@@ -7,13 +7,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use blockscale::encode;
-use blockscale::format::Block;
+use blockscale::format::GlobalScale;
+use blockscale::transcode::Mxfp4ToNvfp4;
 use blockscale_model::catalog::{Encoding, PartRole};
 use blockscale_model::plan::{Expectation, Origin, Plan, PlannedWeight, Step};
 use rayon::prelude::*;
 
 use crate::ConvertError;
-use crate::jobs::{Cutter, Job, OutRows};
+use crate::jobs::{Cutter, Job, OutRows, needs_scan};
 use crate::journal::{FinishedShard, JOURNAL, fingerprint};
 use crate::manifest::{FileHash, MANIFEST, Manifest};
 use crate::output_dir::{self, Existing};
@@ -296,8 +297,8 @@ fn write(
 /// What the computing stage remembers between jobs.
 struct ComputeState<'a> {
     work: &'a ShardWork<'a>,
-    /// Largest magnitudes by weight or by group of weights.
-    amax: HashMap<AmaxKey, f32>,
+    /// What scans found, by weight or by group of weights.
+    scanned: HashMap<ScanKey, Scanned>,
     tally: Tally,
     rows_done: usize,
     comparisons: Vec<Comparison>,
@@ -305,16 +306,37 @@ struct ComputeState<'a> {
 }
 
 #[derive(PartialEq, Eq, Hash)]
-enum AmaxKey {
+enum ScanKey {
     Weight(usize),
     Group(usize),
+}
+
+/// What only the whole weight, or group of weights, tells.
+#[derive(Clone, Copy)]
+struct Scanned {
+    amax: f32,
+    cast: Mxfp4ToNvfp4,
+}
+
+impl Scanned {
+    fn nothing() -> Self {
+        Self {
+            amax: 0.0,
+            cast: Mxfp4ToNvfp4::of_scales(&[]),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.amax = self.amax.max(other.amax);
+        self.cast = self.cast.merge(other.cast);
+    }
 }
 
 impl<'a> ComputeState<'a> {
     fn new(work: &'a ShardWork<'a>) -> Self {
         Self {
             work,
-            amax: HashMap::new(),
+            scanned: HashMap::new(),
             tally: Tally::default(),
             rows_done: 0,
             comparisons: Vec::new(),
@@ -322,9 +344,9 @@ impl<'a> ComputeState<'a> {
         }
     }
 
-    fn key(&self, planned: usize) -> AmaxKey {
+    fn key(&self, planned: usize) -> ScanKey {
         let group = self.work.plan.weights[planned].global_group;
-        group.map_or(AmaxKey::Weight(planned), AmaxKey::Group)
+        group.map_or(ScanKey::Weight(planned), ScanKey::Group)
     }
 
     fn values(&self, run: &Run, bytes: &RunBytes) -> Result<Vec<f32>, ConvertError> {
@@ -332,31 +354,59 @@ impl<'a> ComputeState<'a> {
         decode(weights.weight(run), weights.shape(run), bytes)
     }
 
+    /// What one run tells of its weight.
+    fn look(
+        &self,
+        planned: usize,
+        bytes: &RunBytes,
+        values: impl Fn() -> Result<f32, ConvertError>,
+    ) -> Result<Scanned, ConvertError> {
+        Ok(match self.work.plan.weights[planned].step {
+            Step::CastMxfp4 { .. } => Scanned {
+                amax: 0.0,
+                cast: Mxfp4ToNvfp4::of_scales(&bytes.scales),
+            },
+            _ => Scanned {
+                amax: values()?,
+                ..Scanned::nothing()
+            },
+        })
+    }
+
     fn scan(&mut self, planned: usize, run: &Run, bytes: &RunBytes) -> Result<(), ConvertError> {
-        let largest = largest(&self.values(run, bytes)?);
-        let known = self.amax.entry(self.key(planned)).or_insert(0.0);
-        *known = known.max(largest);
+        let seen = self.look(planned, bytes, || Ok(largest(&self.values(run, bytes)?)))?;
+        self.scanned
+            .entry(self.key(planned))
+            .or_insert_with(Scanned::nothing)
+            .add(seen);
         Ok(())
     }
 
     /// The scales of the whole weight that go with a run.
-    fn tensor_scales(&self, planned: usize, source: &RunBytes, values: &[f32]) -> TensorScales {
-        // Without a scan the run is all of the weight.
-        let amax = || {
-            let known = self.amax.get(&self.key(planned)).copied();
-            known.unwrap_or_else(|| largest(values))
+    fn tensor_scales(
+        &self,
+        planned: usize,
+        source: &RunBytes,
+        values: &[f32],
+    ) -> Result<TensorScales, ConvertError> {
+        let weight = &self.work.plan.weights[planned];
+        let Scanned { amax, cast } = match self.scanned.get(&self.key(planned)) {
+            Some(scanned) => *scanned,
+            // Without a scan the run is all of the weight.
+            None if needs_scan(weight) => self.look(planned, source, || Ok(largest(values)))?,
+            None => Scanned::nothing(),
         };
-        let global = match self.work.plan.weights[planned].step {
-            Step::Encode { to, .. } if has_global(&to) => encode::global_scale(&to, amax()),
+        let global = match weight.step {
+            Step::Encode { to, .. } if has_global(&to) => encode::global_scale(&to, amax),
+            Step::CastMxfp4 { to } => match to.global {
+                GlobalScale::Divisor => 1.0 / cast.global(),
+                _ => cast.global(),
+            },
             // A source without one was read as 1.
             Step::RestateGlobal { .. } => 1.0 / source.global,
             _ => 1.0,
         };
-        let amax = match self.work.plan.weights[planned].step {
-            Step::Encode { to, .. } if to.block == Block::Tensor => amax(),
-            _ => 0.0,
-        };
-        TensorScales { global, amax }
+        Ok(TensorScales { global, amax, cast })
     }
 
     fn compute(
@@ -370,9 +420,10 @@ impl<'a> ComputeState<'a> {
         let weight = &self.work.plan.weights[planned];
         let source = self.work.cutter.weights.weight(run);
         let values = self.values(run, bytes)?;
-        let scales = self.tensor_scales(planned, bytes, &values);
+        let scales = self.tensor_scales(planned, bytes, &values)?;
         let done = transform::apply(&weight.step, source, run, bytes, &values, scales)?;
         self.tally.add(self.rows_done, &done.stats, &done.nans);
+        self.tally.add_blocks(done.blocks);
         self.rows_done += run.rows.len();
         if last {
             self.close(weight, source.encoding);

@@ -41,6 +41,9 @@ pub enum ConvertError {
         /// Its dtype.
         dtype: Dtype,
     },
+    /// Codes that cannot be carried over: the plan and the data disagree.
+    #[error(transparent)]
+    Transcode(#[from] TranscodeError),
     /// A scale that cannot be carried over.
     #[error("`{tensor}`, rows {first_row}..: {problem}")]
     Scale {

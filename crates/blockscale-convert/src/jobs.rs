@@ -269,9 +269,13 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Whether scales wait for the largest magnitude of the whole weight.
+/// Whether scales wait for something that only the whole weight tells.
 pub(crate) fn needs_scan(weight: &PlannedWeight) -> bool {
-    matches!(&weight.step, Step::Encode { to, .. } if has_global(to) || to.block == Block::Tensor)
+    match &weight.step {
+        Step::Encode { to, .. } => has_global(to) || to.block == Block::Tensor,
+        Step::CastMxfp4 { to } => has_global(to),
+        _ => false,
+    }
 }
 
 fn least_common_multiple(a: usize, b: usize) -> usize {

@@ -5,7 +5,7 @@ use blockscale_model::plan::Expectation;
 use serde::{Deserialize, Serialize};
 
 use crate::NumberFailure;
-use crate::transform::LISTED_NANS;
+use crate::transform::{CastBlocks, LISTED_NANS};
 
 /// How the numbers of an output weight compare with its source's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct Comparison {
     pub nan: u64,
     /// Infinite values of the source.
     pub inf: u64,
+    /// Blocks that a cast left as they are and rounded, where the codes were cast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<CastBlocks>,
     /// Row and column of the first NaNs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nan_at: Vec<[usize; 2]>,
@@ -46,9 +49,17 @@ pub struct Comparison {
 pub(crate) struct Tally {
     stats: ErrorStats,
     nans: Vec<[usize; 2]>,
+    blocks: Option<CastBlocks>,
 }
 
 impl Tally {
+    /// Adds the blocks of a run that was cast.
+    pub(crate) fn add_blocks(&mut self, blocks: Option<CastBlocks>) {
+        if let Some(blocks) = blocks {
+            self.blocks.get_or_insert_default().add(blocks);
+        }
+    }
+
     /// Adds a run that begins at row `first_row` of the weight.
     pub(crate) fn add(&mut self, first_row: usize, rows: &[ErrorStats], nans: &[[usize; 2]]) {
         for row in rows {
@@ -94,6 +105,7 @@ impl Tally {
             max_abs_error: self.stats.max_abs_err,
             nan: self.stats.ref_nan,
             inf: self.stats.ref_inf,
+            blocks: self.blocks,
             nan_at: self.nans,
         };
         let failure = verdict(&self.stats, bound).map(|reason| NumberFailure {

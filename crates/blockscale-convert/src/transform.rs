@@ -9,15 +9,18 @@ use blockscale::decode::Rows;
 use blockscale::encode::{self, ScaleRule};
 use blockscale::format::{Block, Format, Shape};
 use blockscale::stats::ErrorStats;
-use blockscale::transcode;
+use blockscale::transcode::{self, Mxfp4ToNvfp4};
 use blockscale::{Real, bf16, f16};
 use blockscale_model::Dtype;
 use blockscale_model::catalog::{Encoding, Weight};
 use blockscale_model::plan::Step;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::ConvertError;
-use crate::weights::{Run, RunBytes, codes_of, decode, rows_per_task, scale_range, split_rows};
+use crate::weights::{
+    Run, RunBytes, codes_of, decode, has_global, rows_per_task, scale_range, split_rows,
+};
 
 /// NaN positions that a report lists.
 pub(crate) const LISTED_NANS: usize = 8;
@@ -32,6 +35,25 @@ pub(crate) struct Transformed {
     pub(crate) stats: Vec<ErrorStats>,
     /// Rows and columns of the run where the source is NaN, the first few.
     pub(crate) nans: Vec<[usize; 2]>,
+    /// Blocks that a cast left as they are, and those that it rounded.
+    pub(crate) blocks: Option<CastBlocks>,
+}
+
+/// How the blocks of a weight fared that was cast on its codes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CastBlocks {
+    /// Blocks of which every value stays.
+    pub lossless: u64,
+    /// Blocks that were encoded anew.
+    pub rounded: u64,
+}
+
+impl CastBlocks {
+    /// Adds the blocks of another part.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.lossless += other.lossless;
+        self.rounded += other.rounded;
+    }
 }
 
 /// Scales that a run shares with all of its weight.
@@ -41,6 +63,8 @@ pub(crate) struct TensorScales {
     pub(crate) global: f32,
     /// Largest magnitude of the weight, for a format with one scale for all of it.
     pub(crate) amax: f32,
+    /// The way from MXFP4 to NVFP4, which goes by all scales of the weight.
+    pub(crate) cast: Mxfp4ToNvfp4,
 }
 
 /// Applies `step` to a run of `weight`, stored as `source` and decoded as `values`.
@@ -53,6 +77,7 @@ pub(crate) fn apply(
     tensor: TensorScales,
 ) -> Result<Transformed, ConvertError> {
     let shape = Shape::new(run.rows.len(), weight.matrices().shape.cols);
+    let mut blocks = None;
     let (codes, scales) = match *step {
         Step::Copy | Step::RestateGlobal { .. } => (source.codes.clone(), source.scales.clone()),
         Step::Decode(dtype) => (narrow(dtype, values), Vec::new()),
@@ -62,6 +87,11 @@ pub(crate) fn apply(
         Step::Encode { to, rule } => encode(&to, rule, shape, values, tensor.global)?,
         Step::RoundScalesUp { to } => round_scales_up(weight, &to, run, shape, source)?,
         Step::WidenScales { to } => (source.codes.clone(), widen_scales(weight, &to, source)?),
+        Step::CastMxfp4 { to } => {
+            let (codes, scales, counts) = cast(&to, shape, source, tensor.cast)?;
+            blocks = Some(counts);
+            (codes, scales)
+        }
         Step::SpreadScale { to } => (source.codes.clone(), spread_scale(&to, shape, source)?),
     };
     let (stats, nans) = check(step, weight, shape, values, &codes, &scales, tensor.global)?;
@@ -70,6 +100,7 @@ pub(crate) fn apply(
         scales,
         stats,
         nans,
+        blocks,
     })
 }
 
@@ -153,6 +184,36 @@ fn encode_under_one(
             encode::encode_codes(to, part, values, &scale, tensor.global, codes)
         })?;
     Ok((codes, scale))
+}
+
+fn cast(
+    to: &Format,
+    shape: Shape,
+    source: &RunBytes,
+    way: Mxfp4ToNvfp4,
+) -> Result<(Vec<u8>, Vec<u8>, CastBlocks), ConvertError> {
+    let rows = Rows {
+        codes: &source.codes,
+        scales: &source.scales,
+        global: source.global,
+    };
+    let mut codes = vec![0; shape.rows * to.row_bytes(shape.cols)];
+    let mut scales = vec![0; scale_range(to, shape, 0, &(0..shape.rows)).len()];
+    let mut counts = CastBlocks::default();
+    let mut count = |_, lossless| {
+        let slot = if lossless {
+            &mut counts.lossless
+        } else {
+            &mut counts.rounded
+        };
+        *slot += 1;
+    };
+    if has_global(to) {
+        way.rows(shape, rows, &mut codes, &mut scales, &mut count)?;
+    } else {
+        transcode::mxfp4_to_fp8_block(shape, rows, &mut codes, &mut scales, &mut count)?;
+    }
+    Ok((codes, scales, counts))
 }
 
 fn source_format<'a>(weight: &'a Weight, to: &'a Format) -> &'a Format {

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use blockscale_convert::{
-    ConvertOptions, Existing, MANIFEST, Manifest, convert, peak_memory, refuse_in_place,
+    CastBlocks, ConvertOptions, Existing, MANIFEST, Manifest, Prediction, convert, peak_memory,
+    predict_casts, refuse_in_place,
 };
 use blockscale_model::plan::{Plan, PlanOptions};
 use blockscale_model::recipe::{BUILTIN, Naming, Recipe, RecipeError, builtin, generic};
@@ -91,8 +92,9 @@ fn default_recipe(opened: &Opened) -> Result<Recipe, CliError> {
 
 fn dry_run(args: &ConvertArgs, opened: &Opened, plan: &Plan) -> Result<ExitCode, CliError> {
     let peak = peak_memory(opened.weights(), plan, args.max_memory.0)?;
+    let casts = predict_casts(opened.weights(), plan)?;
     if args.json {
-        super::print_json(&plan_json(opened, plan, peak))?;
+        super::print_json(&plan_json(opened, plan, peak, &casts))?;
         return Ok(ExitCode::SUCCESS);
     }
     style::print_findings(&plan.findings);
@@ -111,11 +113,31 @@ fn dry_run(args: &ConvertArgs, opened: &Opened, plan: &Plan) -> Result<ExitCode,
         style::bytes(opened.checkpoint.total_bytes()),
         style::bytes(peak),
     );
+    text.push_str(&casts_text(&casts));
     super::print_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn plan_json(opened: &Opened, plan: &Plan, peak: u64) -> serde_json::Value {
+/// What the casts of MXFP4 will keep: the sum, and the weights that lose something.
+fn casts_text(casts: &[Prediction]) -> String {
+    const LISTED: usize = 5;
+    if casts.is_empty() {
+        return String::new();
+    }
+    let sum = |count: fn(&CastBlocks) -> u64| casts.iter().map(|c| count(&c.blocks)).sum::<u64>();
+    let (lossless, rounded) = (sum(|b| b.lossless), sum(|b| b.rounded));
+    let mut text = format!("MXFP4 cast: {lossless} blocks lossless, {rounded} to be rounded\n");
+    for cast in casts.iter().filter(|c| c.blocks.rounded > 0).take(LISTED) {
+        let _ = writeln!(
+            text,
+            "  `{}`: {} blocks to be rounded",
+            cast.tensor, cast.blocks.rounded
+        );
+    }
+    text
+}
+
+fn plan_json(opened: &Opened, plan: &Plan, peak: u64, casts: &[Prediction]) -> serde_json::Value {
     let weights: Vec<_> = plan
         .weights
         .iter()
@@ -163,6 +185,7 @@ fn plan_json(opened: &Opened, plan: &Plan, peak: u64) -> serde_json::Value {
         "source_bytes": opened.checkpoint.total_bytes(),
         "output_bytes": plan.output_bytes(),
         "peak_buffer_bytes": peak,
+        "casts": casts,
         "shards": shards,
         "weights": weights,
         "copied_files": plan.copied_files,

@@ -60,7 +60,8 @@ impl Settling<'_> {
             }
             Err(error) => return Err(error),
         };
-        let shares = rule.share_global && matches!(step, Step::Encode { .. });
+        let chooses = matches!(step, Step::Encode { .. } | Step::CastMxfp4 { .. });
+        let shares = rule.share_global && chooses;
         let member = shares.then(|| rule.member(&unit.name)).flatten();
         let global_group = member.map(|member| self.groups.of(member.joined));
         let unit = self.spelled(unit);

@@ -37,6 +37,12 @@ pub enum Step {
         /// The format, with the same element.
         to: Format,
     },
+    /// MXFP4 to NVFP4 or to FP8 in square UE8M0 blocks on the codes themselves,
+    /// exact for every block whose exponent fits.
+    CastMxfp4 {
+        /// The format.
+        to: Format,
+    },
     /// NVFP4 with its global scale stated the other way, codes and block scales as
     /// they are: the reciprocal where a multiplier becomes a divisor or the
     /// reverse, 1 where there was none.
@@ -116,6 +122,14 @@ fn between_blocks(from: &Format, to: Format, rule: ScaleRule) -> Step {
     {
         return Step::RestateGlobal { to };
     }
+    let castable = (Format {
+        global: Format::NVFP4.global,
+        ..to
+    }) == Format::NVFP4
+        || to == Format::FP8_BLOCK_UE8M0;
+    if *from == Format::MXFP4 && castable {
+        return Step::CastMxfp4 { to };
+    }
     if from.element != to.element || from.element == Element::E2m1 {
         return Step::Encode { to, rule };
     }
@@ -144,6 +158,7 @@ impl Step {
             | Self::RoundScalesUp { to }
             | Self::WidenScales { to }
             | Self::SpreadScale { to }
+            | Self::CastMxfp4 { to }
             | Self::RestateGlobal { to } => Encoding::Block(to),
         }
     }
@@ -153,9 +168,10 @@ impl Step {
         match self {
             Self::Copy | Self::WidenScales { .. } | Self::SpreadScale { .. } => Expectation::Exact,
             Self::RestateGlobal { .. } => Expectation::AtLeastDb(RECIPROCAL_BOUND_DB),
-            Self::Decode(_) | Self::Encode { .. } | Self::RoundScalesUp { .. } => {
-                Expectation::between(from, &self.result(from))
-            }
+            Self::Decode(_)
+            | Self::Encode { .. }
+            | Self::RoundScalesUp { .. }
+            | Self::CastMxfp4 { .. } => Expectation::between(from, &self.result(from)),
         }
     }
 }
