@@ -1,8 +1,11 @@
 //! Arguments, as clap reads them.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use blockscale::layout::ScaleLayout;
+use blockscale::runtime::Runtime;
 use blockscale_model::dialect::Dialect;
 use blockscale_model::recipe::{Pattern, Target};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -32,7 +35,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  blockscale inspect out --tensor layers.3.attn.wo_a.weight")]
     Inspect(InspectArgs),
     /// Decode two checkpoints on their own and compare them
-    #[command(after_help = "Example:\n  blockscale verify DeepSeek-V4-Pro-NVFP4 out")]
+    #[command(
+        after_help = "Examples:\n  blockscale verify DeepSeek-V4-Pro-NVFP4 out\n  blockscale verify out --runtime deepgemm-sm100"
+    )]
     Verify(VerifyArgs),
     /// Write a small checkpoint with DeepSeek-V4's names and structure
     #[command(after_help = "Example:\n  blockscale sample target/sample --layers 4")]
@@ -58,12 +63,15 @@ pub(crate) struct ConvertArgs {
     /// fp8-tensor, nvfp4, mxfp4, mxfp8
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<Target>,
-    /// Names and config of a tool: modelopt, compressed-tensors, deepseek [default: the format's own]
+    /// Names and config of a tool: modelopt, compressed-tensors, deepseek, gpt-oss [default: the format's own]
     #[arg(long)]
     pub(crate) dialect: Option<Dialect>,
     /// Names of DeepSeek-V4 as one of its tools spells them [default: the recipe's own]
     #[arg(long, value_enum, value_name = "SPELLING")]
     pub(crate) names: Option<Names>,
+    /// Write block-scaled weights in a runtime's layout, named in the files' metadata; reading undoes it
+    #[arg(long, value_name = "LAYOUT", value_parser = layout)]
+    pub(crate) layout: Option<ScaleLayout>,
     /// Only weights whose name matches (glob, or re:REGEX; repeatable)
     #[arg(
         long,
@@ -122,13 +130,21 @@ pub(crate) struct InspectArgs {
 pub(crate) struct VerifyArgs {
     /// The checkpoint that is right
     pub(crate) source: PathBuf,
-    /// The checkpoint to check
-    pub(crate) output: PathBuf,
+    /// The checkpoint to check; with --runtime it may be absent, and SOURCE is checked
+    #[arg(required_unless_present = "runtime")]
+    pub(crate) output: Option<PathBuf>,
+    /// Bring the weights into the layout of a runtime and read them as its kernels do:
+    /// deepgemm-sm90, deepgemm-sm100, trtllm-moe, cutlass
+    #[arg(long, value_name = "NAME", value_parser = runtime)]
+    pub(crate) runtime: Option<Runtime>,
+    /// Rows of each matrix to read as the runtime does
+    #[arg(long, value_name = "N", default_value = "64", requires = "runtime")]
+    pub(crate) rows: NonZeroUsize,
     /// Memory for buffers
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     pub(crate) max_memory: Size,
     /// SQNR bound in dB for every rounded weight, in place of its formats' own
-    #[arg(long, value_name = "DB")]
+    #[arg(long, value_name = "DB", requires = "output")]
     pub(crate) min_sqnr: Option<f64>,
     /// Weights to list, worst first
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -177,6 +193,23 @@ pub(crate) enum Names {
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
+}
+
+fn runtime(name: &str) -> Result<Runtime, String> {
+    Runtime::from_name(name).ok_or_else(|| {
+        let names = Runtime::ALL.map(Runtime::name);
+        format!("`{name}` is no runtime; there are {}", names.join(", "))
+    })
+}
+
+fn layout(name: &str) -> Result<ScaleLayout, String> {
+    ScaleLayout::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = ScaleLayout::ALL
+            .iter()
+            .map(|layout| layout.name())
+            .collect();
+        format!("no such layout; there are {}", names.join(", "))
+    })
 }
 
 /// A number of bytes: `1GiB`, `512MiB`, `65536`.

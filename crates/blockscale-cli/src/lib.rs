@@ -44,6 +44,22 @@ where
     })
 }
 
+/// Reads the command line `args`, the program's name first, and does nothing: so documents can be
+/// held to commands that exist.
+///
+/// # Errors
+/// What [`run`] would print where it ends with exit code 2.
+pub fn parses<I, T>(args: I) -> Result<(), String>
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    match Args::try_parse_from(args) {
+        Err(misuse) if misuse.use_stderr() => Err(misuse.to_string()),
+        _ => Ok(()),
+    }
+}
+
 fn dispatch(args: Args) -> Result<ExitCode, CliError> {
     match args.command {
         Command::Convert(args) => commands::convert::run(&args, &stop_on_interrupt()),

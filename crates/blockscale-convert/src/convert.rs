@@ -1,27 +1,22 @@
 //! The streaming conversion: read, transform, write, one shard after another.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use blockscale::encode;
-use blockscale::format::GlobalScale;
-use blockscale::transcode::Mxfp4ToNvfp4;
-use blockscale_model::catalog::{Encoding, PartRole};
-use blockscale_model::plan::{Expectation, Origin, Plan, PlannedWeight, Step};
-use rayon::prelude::*;
+use blockscale_model::plan::Plan;
 
 use crate::ConvertError;
-use crate::jobs::{Cutter, Job, OutRows, needs_scan};
+use crate::compute::ComputeState;
+use crate::jobs::{Cutter, Job};
 use crate::journal::{FinishedShard, JOURNAL, fingerprint};
 use crate::manifest::{FileHash, MANIFEST, Manifest};
 use crate::output_dir::{self, Existing};
+use crate::placing::Chunk;
 use crate::sink::{PartialFile, write_file};
-use crate::tally::{Comparison, Tally};
-use crate::transform::{self, TensorScales, Transformed};
-use crate::weights::{Run, RunBytes, Weights, decode, has_global, run_alignment};
+use crate::tally::Comparison;
+use crate::weights::{RunBytes, Weights};
 
 /// Jobs that wait between two stages.
 const QUEUE: usize = 2;
@@ -141,18 +136,12 @@ struct Loaded {
     bytes: RunBytes,
 }
 
-/// What the writing stage is given.
-struct Chunk {
-    offset: u64,
-    bytes: Vec<u8>,
-}
-
 /// One shard on its way.
-struct ShardWork<'a> {
-    cutter: &'a Cutter<'a>,
-    plan: &'a Plan,
+pub(crate) struct ShardWork<'a> {
+    pub(crate) cutter: &'a Cutter<'a>,
+    pub(crate) plan: &'a Plan,
     shard: usize,
-    min_sqnr: Option<f64>,
+    pub(crate) min_sqnr: Option<f64>,
 }
 
 impl ShardWork<'_> {
@@ -294,174 +283,6 @@ fn write(
     Ok(())
 }
 
-/// What the computing stage remembers between jobs.
-struct ComputeState<'a> {
-    work: &'a ShardWork<'a>,
-    /// What scans found, by weight or by group of weights.
-    scanned: HashMap<ScanKey, Scanned>,
-    tally: Tally,
-    rows_done: usize,
-    comparisons: Vec<Comparison>,
-    failures: Vec<crate::NumberFailure>,
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum ScanKey {
-    Weight(usize),
-    Group(usize),
-}
-
-/// What only the whole weight, or group of weights, tells.
-#[derive(Clone, Copy)]
-struct Scanned {
-    amax: f32,
-    cast: Mxfp4ToNvfp4,
-}
-
-impl Scanned {
-    fn nothing() -> Self {
-        Self {
-            amax: 0.0,
-            cast: Mxfp4ToNvfp4::of_scales(&[]),
-        }
-    }
-
-    fn add(&mut self, other: Self) {
-        self.amax = self.amax.max(other.amax);
-        self.cast = self.cast.merge(other.cast);
-    }
-}
-
-impl<'a> ComputeState<'a> {
-    fn new(work: &'a ShardWork<'a>) -> Self {
-        Self {
-            work,
-            scanned: HashMap::new(),
-            tally: Tally::default(),
-            rows_done: 0,
-            comparisons: Vec::new(),
-            failures: Vec::new(),
-        }
-    }
-
-    fn key(&self, planned: usize) -> ScanKey {
-        let group = self.work.plan.weights[planned].global_group;
-        group.map_or(ScanKey::Weight(planned), ScanKey::Group)
-    }
-
-    fn values(&self, run: &Run, bytes: &RunBytes) -> Result<Vec<f32>, ConvertError> {
-        let weights = &self.work.cutter.weights;
-        decode(weights.weight(run), weights.shape(run), bytes)
-    }
-
-    /// What one run tells of its weight.
-    fn look(
-        &self,
-        planned: usize,
-        bytes: &RunBytes,
-        values: impl Fn() -> Result<f32, ConvertError>,
-    ) -> Result<Scanned, ConvertError> {
-        Ok(match self.work.plan.weights[planned].step {
-            Step::CastMxfp4 { .. } => Scanned {
-                amax: 0.0,
-                cast: Mxfp4ToNvfp4::of_scales(&bytes.scales),
-            },
-            _ => Scanned {
-                amax: values()?,
-                ..Scanned::nothing()
-            },
-        })
-    }
-
-    fn scan(&mut self, planned: usize, run: &Run, bytes: &RunBytes) -> Result<(), ConvertError> {
-        let seen = self.look(planned, bytes, || Ok(largest(&self.values(run, bytes)?)))?;
-        self.scanned
-            .entry(self.key(planned))
-            .or_insert_with(Scanned::nothing)
-            .add(seen);
-        Ok(())
-    }
-
-    /// The scales of the whole weight that go with a run.
-    fn tensor_scales(
-        &self,
-        planned: usize,
-        source: &RunBytes,
-        values: &[f32],
-    ) -> Result<TensorScales, ConvertError> {
-        let weight = &self.work.plan.weights[planned];
-        let Scanned { amax, cast } = match self.scanned.get(&self.key(planned)) {
-            Some(scanned) => *scanned,
-            // Without a scan the run is all of the weight.
-            None if needs_scan(weight) => self.look(planned, source, || Ok(largest(values)))?,
-            None => Scanned::nothing(),
-        };
-        let global = match weight.step {
-            Step::Encode { to, .. } if has_global(&to) => encode::global_scale(&to, amax),
-            Step::CastMxfp4 { to } => match to.global {
-                GlobalScale::Divisor => 1.0 / cast.global(),
-                _ => cast.global(),
-            },
-            // A source without one was read as 1.
-            Step::RestateGlobal { .. } => 1.0 / source.global,
-            _ => 1.0,
-        };
-        Ok(TensorScales { global, amax, cast })
-    }
-
-    fn compute(
-        &mut self,
-        planned: usize,
-        run: &Run,
-        out: &OutRows,
-        last: bool,
-        bytes: &RunBytes,
-    ) -> Result<Vec<Chunk>, ConvertError> {
-        let weight = &self.work.plan.weights[planned];
-        let source = self.work.cutter.weights.weight(run);
-        let values = self.values(run, bytes)?;
-        let scales = self.tensor_scales(planned, bytes, &values)?;
-        let done = transform::apply(&weight.step, source, run, bytes, &values, scales)?;
-        self.tally.add(self.rows_done, &done.stats, &done.nans);
-        self.tally.add_blocks(done.blocks);
-        self.rows_done += run.rows.len();
-        if last {
-            self.close(weight, source.encoding);
-        }
-        Ok(place(
-            weight,
-            &source.encoding,
-            out,
-            last,
-            done,
-            scales.global,
-        ))
-    }
-
-    /// Ends a weight: its comparison is complete.
-    fn close(&mut self, weight: &PlannedWeight, from: Encoding) {
-        let to = weight.step.result(&from);
-        let expectation = match (weight.expectation, self.work.min_sqnr) {
-            (Expectation::AtLeastDb(_), Some(db)) => Expectation::AtLeastDb(db),
-            (expectation, _) => expectation,
-        };
-        let tally = std::mem::take(&mut self.tally);
-        let names = (from.to_string(), to.to_string());
-        let (comparison, failure) = tally.finish(&weight.name, names, &weight.shape, expectation);
-        self.rows_done = 0;
-        self.comparisons.push(comparison);
-        self.failures.extend(failure);
-    }
-
-    fn finish(self) -> Result<Vec<Comparison>, ConvertError> {
-        if self.failures.is_empty() {
-            Ok(self.comparisons)
-        } else {
-            Err(ConvertError::Numbers(self.failures))
-        }
-    }
-}
-
 /// F32 values inverted, in little-endian bytes.
 fn reciprocals(bytes: &[u8]) -> Vec<u8> {
     let invert = |value: &[u8; 4]| (1.0 / f32::from_le_bytes(*value)).to_le_bytes();
@@ -473,58 +294,4 @@ fn ones(range: &std::ops::Range<u64>) -> Vec<u8> {
     1.0_f32
         .to_le_bytes()
         .repeat((range.end - range.start) as usize / 4)
-}
-
-fn largest(values: &[f32]) -> f32 {
-    values
-        .par_chunks(1 << 16)
-        .map(encode::amax)
-        .reduce(|| 0.0, f32::max)
-}
-
-/// The chunks of a transformed run at their places in the shard.
-fn place(
-    weight: &PlannedWeight,
-    from: &Encoding,
-    out: &OutRows,
-    last: bool,
-    done: Transformed,
-    global: f32,
-) -> Vec<Chunk> {
-    let matrices = blockscale_model::catalog::Matrices::of(&weight.shape);
-    let first_row = out.matrix * matrices.shape.rows + out.rows.start;
-    let start = |role| {
-        let tensor = weight
-            .tensor(role)
-            .filter(|t| t.origin == Origin::Computed)?;
-        Some(tensor.range.start)
-    };
-    let mut chunks = Vec::with_capacity(3);
-    if let Some(start) = start(PartRole::Codes) {
-        let row = done.codes.len() / out.rows.len().max(1);
-        chunks.push(Chunk {
-            offset: start + first_row as u64 * row as u64,
-            bytes: done.codes,
-        });
-    }
-    if let (Some(start), Encoding::Block(format)) =
-        (start(PartRole::BlockScale), weight.step.result(from))
-    {
-        debug_assert_eq!(
-            out.rows.start % run_alignment(&format, matrices.shape.rows),
-            0
-        );
-        let range = crate::weights::scale_range(&format, matrices.shape, out.matrix, &out.rows);
-        chunks.push(Chunk {
-            offset: start + range.start as u64,
-            bytes: done.scales,
-        });
-    }
-    if let (true, Some(start)) = (last, start(PartRole::GlobalScale)) {
-        chunks.push(Chunk {
-            offset: start,
-            bytes: global.to_le_bytes().to_vec(),
-        });
-    }
-    chunks
 }

@@ -4,6 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use blockscale::LenMismatch;
+use blockscale::ggml::GgmlError;
+use blockscale::int::IntError;
+use blockscale::layout::{LayoutError, ScaleLayout};
 use blockscale::transcode::TranscodeError;
 use blockscale_model::Dtype;
 use blockscale_model::plan::PlanError;
@@ -44,6 +47,35 @@ pub enum ConvertError {
     /// Codes that cannot be carried over: the plan and the data disagree.
     #[error(transparent)]
     Transcode(#[from] TranscodeError),
+    /// Integers in groups that cannot be decoded.
+    #[error("`{tensor}`: {problem}")]
+    Integers {
+        /// The weight.
+        tensor: String,
+        /// What is wrong with them.
+        problem: IntError,
+    },
+    /// Blocks of ggml that cannot be decoded.
+    #[error("`{tensor}`: {problem}")]
+    Ggml {
+        /// The weight.
+        tensor: String,
+        /// What is wrong with them.
+        problem: GgmlError,
+    },
+    /// A shape in numbers that is not the shape of the tensors.
+    #[error(
+        "`{tensor}` states the shape {stated:?}, but codes and scales beside it are those of \
+         {found:?}; one of them is damaged, export the checkpoint again"
+    )]
+    StatedShape {
+        /// The tensor that states it.
+        tensor: String,
+        /// The shape stated.
+        stated: Vec<i64>,
+        /// The shape that codes and scales have.
+        found: Vec<usize>,
+    },
     /// A scale that cannot be carried over.
     #[error("`{tensor}`, rows {first_row}..: {problem}")]
     Scale {
@@ -54,9 +86,27 @@ pub enum ConvertError {
         /// What is wrong with it.
         problem: TranscodeError,
     },
+    /// A weight that the layout does not take.
+    #[error("`{tensor}`: {problem}")]
+    Layout {
+        /// The weight.
+        tensor: String,
+        /// What does not fit.
+        problem: LayoutError,
+    },
+    /// A layout that cannot be undone to the same bytes.
+    #[error(
+        "`{tensor}` does not come back from layout `{layout}`: it has scales that the layout cannot hold"
+    )]
+    LayoutLoses {
+        /// The weight.
+        tensor: String,
+        /// The layout.
+        layout: ScaleLayout,
+    },
     /// The memory limit does not hold one row of blocks.
     #[error(
-        "`{tensor}` needs {needed} bytes of --max-memory for one row of blocks, the limit is {limit}; raise it"
+        "`{tensor}` needs {needed} bytes of --max-memory at once, the limit is {limit}; raise it"
     )]
     Memory {
         /// The weight.

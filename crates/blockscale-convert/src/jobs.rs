@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use blockscale::format::{Block, Shape};
-use blockscale_model::catalog::Encoding;
+use blockscale::format::Block;
+use blockscale::layout::ScaleLayout;
 use blockscale_model::plan::{Origin, Plan, PlannedWeight, SourceBytes, Step};
 
 use crate::ConvertError;
-use crate::weights::{Run, Weights, has_global, plain_row_bytes, run_alignment};
+use crate::weights::{Run, Weights, alignment, has_global, stored_row_bytes};
 
 /// Jobs that are in memory at once: being read, queued, computed, queued, written.
 const IN_FLIGHT: u64 = 8;
@@ -89,7 +89,7 @@ impl<'a> Cutter<'a> {
         for planned in self.plan.shards[shard].weights.clone() {
             let weight = &self.plan.weights[planned];
             self.fixed(weight, &mut jobs);
-            if weight.step == Step::Copy {
+            if !weight.is_computed() {
                 continue;
             }
             let runs = self.runs(weight)?;
@@ -119,11 +119,11 @@ impl<'a> Cutter<'a> {
     }
 
     /// Largest number of bytes that any job of the plan holds at once, times the
-    /// jobs in flight.
+    /// jobs in flight, and the planes of the largest weight that is held whole.
     pub(crate) fn peak_bytes(&self) -> Result<u64, ConvertError> {
-        let mut largest = 0;
+        let (mut largest, mut planes) = (0, 0);
         for weight in &self.plan.weights {
-            let bytes = if weight.step == Step::Copy {
+            let bytes = if !weight.is_computed() {
                 weight.bytes().min(self.job_bytes())
             } else {
                 let runs = self.runs(weight)?;
@@ -135,9 +135,38 @@ impl<'a> Cutter<'a> {
                 self.row_cost(weight, runs.first().map_or(0, |(run, _)| run.weight))
                     * longest as u64
             };
+            let whole = self.whole_planes(weight);
+            if whole > self.max_memory {
+                return Err(ConvertError::Memory {
+                    tensor: weight.name.clone(),
+                    needed: whole,
+                    limit: self.max_memory,
+                });
+            }
             largest = largest.max(bytes);
+            planes = planes.max(whole);
         }
-        Ok(largest * IN_FLIGHT)
+        Ok(largest * IN_FLIGHT + planes)
+    }
+
+    /// Bytes of the planes that are in memory as a whole, because they leave or
+    /// enter a runtime's layout: in rows, laid out, and back in rows.
+    fn whole_planes(&self, weight: &PlannedWeight) -> u64 {
+        let sources = weight
+            .pieces
+            .iter()
+            .map(|p| &self.weights.catalog.weights[p.weight]);
+        let laid_out = sources.filter(|w| w.layout != ScaleLayout::Linear);
+        let read: u64 = laid_out
+            .flat_map(|w| &w.parts)
+            .map(|part| 2 * self.weights.checkpoint.tensors[part.tensor].bytes())
+            .sum();
+        let written = if weight.layout == ScaleLayout::Linear {
+            0
+        } else {
+            3 * weight.bytes()
+        };
+        read + written
     }
 
     fn scan_group(&self, group: usize, jobs: &mut Vec<Job>) -> Result<(), ConvertError> {
@@ -233,8 +262,7 @@ impl<'a> Cutter<'a> {
             weight.step.result(&catalog_weight.encoding),
         ]
         .iter()
-        .filter_map(Encoding::format)
-        .map(|format| run_alignment(format, matrix.rows))
+        .map(|encoding| alignment(encoding, matrix.rows))
         .fold(1, least_common_multiple)
         .min(matrix.rows.max(1));
         let cost = self.row_cost(weight, source).max(1);
@@ -258,13 +286,7 @@ impl<'a> Cutter<'a> {
     fn row_cost(&self, weight: &PlannedWeight, source: usize) -> u64 {
         let from = &self.weights.catalog.weights[source];
         let cols = from.matrices().shape.cols;
-        let stored = |encoding: &Encoding| match encoding {
-            Encoding::Plain(dtype) => plain_row_bytes(*dtype, cols),
-            Encoding::Block(format) => {
-                let plane = format.scale_shape(Shape::new(1, cols));
-                format.row_bytes(cols) + plane.cols * format.scale.bytes()
-            }
-        };
+        let stored = |encoding| stored_row_bytes(encoding, cols);
         (stored(&from.encoding) + stored(&weight.step.result(&from.encoding)) + 8 * cols) as u64
     }
 }

@@ -5,15 +5,19 @@
 //! - [`convert`]: a plan carried out under a memory limit, resumable, every
 //!   converted number compared with its source.
 //! - [`verify`]: two checkpoints decoded and compared, whatever their formats and names.
+//! - [`runtime_check`]: a checkpoint baked for a runtime and read as its kernels read.
 //! - [`sample`]: a small checkpoint with DeepSeek-V4's names and structure.
 
+mod compute;
 mod convert;
 mod error;
 mod jobs;
 mod journal;
 mod manifest;
 mod output_dir;
+mod placing;
 mod predict;
+mod runtime_check;
 pub mod sample;
 mod sink;
 pub mod source;
@@ -28,6 +32,10 @@ pub use journal::{FinishedShard, JOURNAL};
 pub use manifest::{FileHash, MANIFEST, Manifest};
 pub use output_dir::{Existing, refuse_in_place};
 pub use predict::{Prediction, predict_casts};
+pub use runtime_check::{
+    Baked, CheckedWeight, RuntimeDifference, RuntimeOptions, RuntimeReport, SkipReason,
+    SkippedWeight, runtime_check,
+};
 pub use tally::Comparison;
 pub use transform::CastBlocks;
 pub use verify::{VerifyOptions, VerifyReport, verify};

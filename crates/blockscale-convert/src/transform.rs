@@ -272,9 +272,9 @@ fn check(
     if shape.cols == 0 || shape.rows == 0 {
         return Ok((Vec::new(), Vec::new()));
     }
-    let rows_per_part = match encoding {
-        Encoding::Plain(_) => rows_per_task(shape.cols),
-        Encoding::Block(format) => split_rows(&format, shape),
+    let rows_per_part = match encoding.format() {
+        None => rows_per_task(shape.cols),
+        Some(format) => split_rows(format, shape),
     };
     let parts: Vec<Vec<ErrorStats>> = values
         .par_chunks(rows_per_part * shape.cols)
@@ -310,11 +310,14 @@ fn decode_output(
             &codes[codes_of(format, shape.cols, rows)],
             &scales[scale_range(format, shape, 0, rows)],
         ),
+        // Never computed, only copied.
+        Encoding::Grouped(_) | Encoding::Ggml(_) => (codes, scales),
     };
     let bytes = RunBytes {
         codes: codes.to_vec(),
         scales: scales.to_vec(),
         global,
+        ..RunBytes::default()
     };
     let output = Weight {
         encoding: *encoding,

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::convert::Progress;
 use crate::tally::{Comparison, Tally};
 use crate::transform::nan_positions;
-use crate::weights::{Run, Weights, decode, plain_row_bytes, rows_per_task, run_alignment};
+use crate::weights::{Run, Weights, alignment, decode, plain_row_bytes, rows_per_task};
 use crate::{ConvertError, NumberFailure};
 
 /// Bytes in memory for one element of a comparison: two f32 values, and what is stored.
@@ -148,10 +148,7 @@ impl<'a> Side<'a> {
     /// Rows of which a read has to begin at a multiple, counted from the first.
     fn alignment(&self) -> usize {
         let rows = self.weight().matrices().shape.rows;
-        self.weight()
-            .encoding
-            .format()
-            .map_or(1, |format| run_alignment(format, rows))
+        alignment(&self.weight().encoding, rows)
     }
 
     /// Decodes rows counted from the first of this side, which may lie in
@@ -216,9 +213,7 @@ impl Pair<'_> {
             });
             return Ok(());
         }
-        let number = |side: &Side<'_>| {
-            side.weight().encoding.is_plain_float() || side.weight().encoding.format().is_some()
-        };
+        let number = |side: &Side<'_>| side.weight().encoding.is_number();
         if number(&self.source) && number(&self.output) {
             self.compare_numbers(options, report)
         } else {

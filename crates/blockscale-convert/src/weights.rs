@@ -7,13 +7,18 @@ use std::ops::Range;
 
 use blockscale::decode::{Rows, decode_rows};
 use blockscale::format::{Block, Format, GlobalScale, Shape};
+use blockscale::ggml::{self, GgmlType};
+use blockscale::layout::ScaleLayout;
 use blockscale::{Real, bf16, f16};
 use blockscale_model::catalog::{Catalog, Encoding, PartRole, Weight};
 use blockscale_model::{Checkpoint, Dtype};
 use rayon::prelude::*;
 
 use crate::ConvertError;
+use crate::placing::unpermute;
 use crate::source::Source;
+
+mod grouped;
 
 /// Whole rows of one matrix of a weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,17 +27,22 @@ pub struct Run {
     pub weight: usize,
     /// Which of the weight's matrices.
     pub matrix: usize,
-    /// Rows of that matrix; the first is the first of a scale block.
+    /// Rows of that matrix; the first is the first of a scale block, and of integers in groups a
+    /// multiple of 32.
     pub rows: Range<usize>,
 }
 
 /// The stored bytes of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunBytes {
-    /// Codes, or plain numbers.
+    /// Codes, or plain numbers, or blocks of ggml.
     pub codes: Vec<u8>,
     /// The scale rows that cover the run.
     pub scales: Vec<u8>,
+    /// Zero points of groups of integers, or their biases.
+    pub zeros: Option<Vec<u8>>,
+    /// The group of each column of integers in groups, where the file states it.
+    pub groups: Option<Vec<u8>>,
     /// The second-level scale as stored; 1 where there is none.
     pub global: f32,
 }
@@ -57,6 +67,12 @@ impl Weights<'_> {
     /// Rows and columns of a run.
     pub fn shape(&self, run: &Run) -> Shape {
         Shape::new(run.rows.len(), self.weight(run).matrices().shape.cols)
+    }
+
+    /// Rows of which a [`Run`] of a weight has to begin at a multiple.
+    pub fn run_alignment(&self, weight: usize) -> usize {
+        let weight = &self.catalog.weights[weight];
+        alignment(&weight.encoding, weight.matrices().shape.rows)
     }
 
     /// Reads `len` bytes of a tensor, `offset` bytes into it.
@@ -95,19 +111,24 @@ impl Weights<'_> {
     pub fn read(&self, run: &Run) -> Result<RunBytes, ConvertError> {
         let weight = self.weight(run);
         let matrix = weight.matrices().shape;
-        let (row_bytes, block) = match weight.encoding {
-            Encoding::Plain(dtype) => (plain_row_bytes(dtype, matrix.cols), 1),
-            Encoding::Block(format) => (
-                format.row_bytes(matrix.cols),
-                run_alignment(&format, matrix.rows),
-            ),
-        };
+        let block = alignment(&weight.encoding, matrix.rows);
         if !run.rows.start.is_multiple_of(block) {
             return Err(ConvertError::InsideBlock {
                 tensor: weight.name.clone(),
                 row: run.rows.start,
                 block,
             });
+        }
+        let row_bytes = match weight.encoding {
+            Encoding::Plain(dtype) => plain_row_bytes(dtype, matrix.cols),
+            Encoding::Block(format) => format.row_bytes(matrix.cols),
+            Encoding::Ggml(kind) => ggml_row_bytes(kind, matrix.cols),
+            Encoding::Grouped(format) => return self.read_grouped(weight, run, &format),
+        };
+        if let (Encoding::Block(format), true) =
+            (weight.encoding, weight.layout != ScaleLayout::Linear)
+        {
+            return self.read_laid_out(weight, run, &format);
         }
         let first_row = run.matrix * matrix.rows + run.rows.start;
         let mut codes = vec![0; run.rows.len() * row_bytes];
@@ -116,17 +137,44 @@ impl Weights<'_> {
             first_row as u64 * row_bytes as u64,
             &mut codes,
         )?;
-        let (scales, global) = match weight.encoding {
-            Encoding::Plain(_) => (Vec::new(), 1.0),
-            Encoding::Block(format) => (
-                self.read_scales(weight, run, &format)?,
-                self.read_global(weight, run.matrix)?,
-            ),
+        let scales = match weight.encoding {
+            Encoding::Block(format) => self.read_scales(weight, run, &format)?,
+            _ => Vec::new(),
         };
         Ok(RunBytes {
             codes,
             scales,
-            global,
+            global: self.read_global(weight, run.matrix)?,
+            ..RunBytes::default()
+        })
+    }
+
+    /// Reads a weight that is in a runtime's layout, all of it, and takes the run
+    /// out of its rows.
+    fn read_laid_out(
+        &self,
+        weight: &Weight,
+        run: &Run,
+        format: &Format,
+    ) -> Result<RunBytes, ConvertError> {
+        let whole = |role| -> Result<Vec<u8>, ConvertError> {
+            let Some(tensor) = weight.part(role) else {
+                return Ok(Vec::new());
+            };
+            let mut bytes = vec![0; self.tensor_len(tensor)];
+            self.read_tensor(tensor, 0, &mut bytes)?;
+            Ok(bytes)
+        };
+        let (codes, scales) = (whole(PartRole::Codes)?, whole(PartRole::BlockScale)?);
+        let (codes, scales) = unpermute(weight, format, &codes, &scales)?;
+        let matrix = weight.matrices().shape;
+        let first = run.matrix * matrix.rows;
+        let rows = first + run.rows.start..first + run.rows.end;
+        Ok(RunBytes {
+            codes: codes[codes_of(format, matrix.cols, &rows)].to_vec(),
+            scales: scales[scale_range(format, matrix, run.matrix, &run.rows)].to_vec(),
+            global: self.read_global(weight, run.matrix)?,
+            ..RunBytes::default()
         })
     }
 
@@ -168,6 +216,33 @@ pub(crate) fn plain_row_bytes(dtype: Dtype, cols: usize) -> usize {
     (dtype.bitsize() * cols).div_ceil(8)
 }
 
+/// Bytes of a row of ggml blocks, whose columns are whole blocks.
+fn ggml_row_bytes(kind: GgmlType, cols: usize) -> usize {
+    kind.row_bytes(cols).unwrap_or(usize::MAX)
+}
+
+/// Bytes that a row takes in the file, scales included and rounded up where rows share them.
+pub(crate) fn stored_row_bytes(encoding: &Encoding, cols: usize) -> usize {
+    match encoding {
+        Encoding::Plain(dtype) => plain_row_bytes(*dtype, cols),
+        Encoding::Block(format) => {
+            let plane = format.scale_shape(Shape::new(1, cols));
+            format.row_bytes(cols) + plane.cols * format.scale.bytes()
+        }
+        Encoding::Grouped(format) => grouped::row_bytes(format, cols),
+        Encoding::Ggml(kind) => ggml_row_bytes(*kind, cols),
+    }
+}
+
+/// Rows of which a run of a weight has to begin at a multiple.
+pub(crate) fn alignment(encoding: &Encoding, rows: usize) -> usize {
+    match encoding {
+        Encoding::Block(format) => run_alignment(format, rows),
+        Encoding::Grouped(_) => grouped::ROW_ALIGNMENT,
+        Encoding::Plain(_) | Encoding::Ggml(_) => 1,
+    }
+}
+
 /// Where the scale rows of a run lie in the scale plane, in bytes.
 ///
 /// A tensor scale stands for every matrix of a stack.
@@ -190,7 +265,7 @@ pub(crate) fn scale_range(
 /// Decodes a run to f32, rows in parallel.
 ///
 /// # Errors
-/// [`ConvertError::NotNumbers`] for integers and the like.
+/// [`ConvertError::NotNumbers`] for integers and the like, and bytes that do not fit the shape.
 pub fn decode(weight: &Weight, shape: Shape, bytes: &RunBytes) -> Result<Vec<f32>, ConvertError> {
     let mut values = vec![0.0; shape.rows * shape.cols];
     match weight.encoding {
@@ -210,6 +285,20 @@ pub fn decode(weight: &Weight, shape: Shape, bytes: &RunBytes) -> Result<Vec<f32
                 global: bytes.global,
             };
             decode_parallel(&format, shape, rows, &mut values)?;
+        }
+        Encoding::Grouped(format) => {
+            grouped::decode(&format, shape, bytes, &mut values).map_err(|problem| {
+                ConvertError::Integers {
+                    tensor: weight.name.clone(),
+                    problem,
+                }
+            })?;
+        }
+        Encoding::Ggml(kind) => {
+            decode_ggml(kind, shape, bytes, &mut values).map_err(|problem| ConvertError::Ggml {
+                tensor: weight.name.clone(),
+                problem,
+            })?;
         }
     }
     Ok(values)
@@ -241,6 +330,30 @@ pub(crate) fn decode_parallel(
                 part,
                 out,
             )?)
+        })
+}
+
+/// Decodes blocks of ggml, rows in parallel, and multiplies by the scale beside them.
+fn decode_ggml(
+    kind: GgmlType,
+    shape: Shape,
+    bytes: &RunBytes,
+    out: &mut [f32],
+) -> Result<(), ggml::GgmlError> {
+    if shape.cols == 0 {
+        return Ok(());
+    }
+    let step = rows_per_task(shape.cols);
+    let row = ggml_row_bytes(kind, shape.cols);
+    out.par_chunks_mut(step * shape.cols)
+        .zip(bytes.codes.par_chunks(step * row))
+        .try_for_each(|(out, blocks)| {
+            let rows = Shape::new(out.len() / shape.cols, shape.cols);
+            ggml::decode_rows(kind, rows, blocks, out)?;
+            for value in out {
+                *value *= bytes.global;
+            }
+            Ok(())
         })
 }
 

@@ -272,6 +272,7 @@ fn list_tensors(shards: &[ShardFile], chosen: &Chosen<'_>) -> Vec<RawTensor> {
                     name: entry.name.clone(),
                     dtype: entry.dtype,
                     shape: entry.shape.clone(),
+                    ggml: None,
                     shard: id,
                     range: entry.range.clone(),
                 });

@@ -1,6 +1,6 @@
 //! All shards of a checkpoint together: index and headers held against each other both ways.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
 
@@ -8,7 +8,8 @@ use safetensors::Dtype;
 use serde_json::Value;
 
 use crate::finding::Finding;
-use crate::header::Header;
+use crate::gguf::{GgmlType, GgufHeader};
+use crate::header::{Header, TensorEntry};
 use crate::index::Index;
 use crate::shard_name::ShardName;
 
@@ -32,6 +33,9 @@ pub struct RawTensor {
     pub dtype: Dtype,
     /// Stored elements along each axis; empty for a scalar.
     pub shape: Vec<usize>,
+    /// Its type in a GGUF file. Where that has blocks, `dtype` is U8 and the last axis of `shape`
+    /// counts their bytes.
+    pub ggml: Option<GgmlType>,
     /// Which of [`Checkpoint::shards`] holds it.
     pub shard: usize,
     /// Where its bytes lie in that file, counted from the file's first byte.
@@ -73,6 +77,8 @@ pub struct Checkpoint {
     pub config: Option<Value>,
     /// Content of `hf_quant_config.json`.
     pub hf_quant_config: Option<Value>,
+    /// The header of a checkpoint that is a GGUF file: its metadata take the place of configs.
+    pub gguf: Option<GgufHeader>,
     /// Other files that belong to the model, relative names.
     pub other_files: Vec<String>,
     /// Whether an index file lists the tensors.
@@ -98,10 +104,61 @@ impl Checkpoint {
             tensors,
             config: None,
             hf_quant_config: None,
+            gguf: None,
             other_files: Vec::new(),
             has_index: false,
             findings,
         }
+    }
+
+    /// The checkpoint that a GGUF file is.
+    ///
+    /// Tensors keep their names and come in the order of their data. There is no config:
+    /// [`model_type`](Self::model_type) is the architecture that the metadata name.
+    pub fn of_gguf(name: ShardName, len: u64, header: GgufHeader) -> Self {
+        let mut tensors: Vec<RawTensor> = header
+            .tensors
+            .iter()
+            .map(|tensor| {
+                let (dtype, shape) = tensor.stored();
+                RawTensor {
+                    name: tensor.name.clone(),
+                    dtype,
+                    shape,
+                    ggml: Some(tensor.kind),
+                    shard: 0,
+                    range: tensor.range.clone(),
+                }
+            })
+            .collect();
+        tensors.sort_by_key(|tensor| (tensor.range.start, tensor.range.end));
+        let entries = tensors.iter().map(|tensor| TensorEntry {
+            name: tensor.name.clone(),
+            dtype: tensor.dtype,
+            shape: tensor.shape.clone(),
+            range: tensor.range.clone(),
+        });
+        let shard = ShardFile {
+            name,
+            len,
+            header: Header {
+                tensors: entries.collect(),
+                metadata: BTreeMap::new(),
+                data_start: header.data_start,
+            },
+        };
+        Self {
+            gguf: Some(header),
+            ..Self::new(vec![shard], tensors, Vec::new())
+        }
+    }
+
+    /// What kind of model it says that it is: `model_type` of the config, or the architecture that a
+    /// GGUF file names.
+    pub fn model_type(&self) -> Option<&str> {
+        let config = self.config.as_ref();
+        let stated = config.and_then(|config| config.get("model_type")?.as_str());
+        stated.or_else(|| self.gguf.as_ref()?.architecture())
     }
 
     /// The tensor of that name.

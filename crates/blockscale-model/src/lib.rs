@@ -8,6 +8,7 @@
 //! - [`Index`]: `model.safetensors.index.json`, with shard names that cannot leave the folder.
 //! - [`Checkpoint`]: headers and index held against each other both ways; what does not fit is an
 //!   error or a [`Finding`], never a silent choice.
+//! - [`gguf`]: the header of a GGUF file, which is a checkpoint by itself.
 //! - [`catalog`]: raw tensors put together into logical weights, each with its format.
 //! - [`dialect`]: how tools name the parts of a weight and announce it.
 //! - [`recipe`]: which weight becomes what, as ordered rules in TOML.

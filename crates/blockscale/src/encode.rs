@@ -95,6 +95,26 @@ pub fn choose_scales_with<T: Real>(
 ///
 /// [`LenMismatch`] where `values`, `scales` or `codes` is not as long as `shape` asks for. `codes`
 /// is untouched then.
+///
+/// ```
+/// use blockscale::encode::{ScaleRule, choose_scales, encode_codes};
+/// use blockscale::{Format, Shape};
+///
+/// // Two rows of one matrix under the scales that a calibration has chosen, 0.5 and 2.
+/// let scales = [0.5_f32, 2.0].map(f32::to_le_bytes);
+/// let (format, shape) = (Format::FP8_CHANNEL, Shape::new(2, 2));
+/// let values = [1.0_f32, -224.0, 3.0, 10_000.0];
+/// let mut codes = [0; 4];
+/// encode_codes(&format, shape, &values, scales.as_flattened(), 1.0, &mut codes)?;
+/// assert_eq!(codes, [0x40, 0xfe, 0x3c, 0x7e]); // 2, -448, 1.5 and, saturated, 448
+///
+/// // The scales that would have clipped nothing.
+/// let mut scales = [0; 8];
+/// choose_scales(&format, ScaleRule::Amax, shape, &values, 1.0, &mut scales)?;
+/// assert_eq!(scales[..4], 0.5_f32.to_le_bytes());
+/// assert_eq!(scales[4..], (10_000.0 / 448.0_f32).to_le_bytes());
+/// # Ok::<(), blockscale::LenMismatch>(())
+/// ```
 pub fn encode_codes<T: Real>(
     format: &Format,
     shape: Shape,

@@ -1,6 +1,17 @@
 use std::fmt;
 
 /// A slice whose length does not fit the shape it was given with.
+///
+/// ```
+/// use blockscale::decode::{Rows, decode_rows};
+/// use blockscale::{Format, Shape};
+///
+/// let rows = Rows { codes: &[0; 8], scales: &[0x38; 2], global: 1.0 };
+/// let error = decode_rows(&Format::NVFP4, Shape::new(1, 16), rows, &mut [0.0_f32; 16]);
+/// let error = error.unwrap_err();
+/// assert_eq!((error.what, error.expected, error.found), ("scales", 1, 2));
+/// assert_eq!(error.to_string(), "`scales` has length 2, expected 1");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LenMismatch {
     /// Which argument it is, such as `codes` or `scales`.

@@ -1,13 +1,21 @@
 //! Codecs and block formats of low-precision weights: NVFP4, MXFP4, MXFP6, MXFP8 and FP8 with block
 //! scales; integers in groups; the blocks of ggml.
 //!
-//! A block format stores a matrix as small codes and, for each block of them, one scale. This crate
-//! turns such bytes into numbers ([`decode`]), numbers into such bytes ([`encode`]), one format
-//! into another without a detour through numbers ([`transcode`]), and says how far two rows of
-//! numbers are apart ([`stats`]). What a format is made of is a value, [`Format`], so one set of
-//! functions serves all of them; how a library rounds is another, [`Scheme`](encode::Scheme). What
-//! is not such a format has a module of its own: [`int`] for integers in groups, [`ggml`] for blocks
-//! that hold codes and scales in one.
+//! A block format stores a matrix as small codes and, for each block of them, one scale. What a
+//! format is made of is a value, [`Format`], so one set of functions serves all of them; how a
+//! library rounds is another, [`Scheme`](encode::Scheme).
+//!
+//! | to | module |
+//! |----|--------|
+//! | turn such bytes into numbers | [`decode`] |
+//! | turn numbers into such bytes, as this crate does or as a named library does | [`encode`] |
+//! | turn one format into another on the codes, saying what is lossless | [`transcode`] |
+//! | say how far two rows of numbers are apart | [`stats`] |
+//! | widen or round one code | [`element`] |
+//! | read and write integers in groups: AWQ, GPTQ, compressed-tensors, ModelOpt, MLX | [`int`] |
+//! | read and write ggml's blocks, which hold scales and codes in one | [`ggml`] |
+//! | bring scales and codes into the order of a runtime's kernels, and back | [`layout`] |
+//! | read them there as the kernels do, which proves the order right | [`runtime`] |
 //!
 //! ```
 //! use blockscale::decode::{Rows, decode_rows};
@@ -26,7 +34,12 @@
 //!
 //! Every function works on slices of the caller and on a *run of rows*: a whole matrix, or any part
 //! of it that starts at a multiple of [`Format::block_rows`]. Rows are independent, so the result
-//! does not depend on how a matrix is cut or on which thread works on which part.
+//! does not depend on how a matrix is cut or on which thread works on which part. Two modules want
+//! all of a weight, since columns or tiles lie outermost there: [`int`], which decodes any of its
+//! rows, and [`layout`].
+//!
+//! Sizes are asked of the format: [`Format::code_bytes`] and [`Format::scale_bytes`] of a [`Shape`].
+//! A slice of another length is an error, [`LenMismatch`], and nothing is written.
 //!
 //! # Arithmetic
 //!
@@ -34,7 +47,22 @@
 //! combined with one `f32` rounding, and the value is one `f32` product: `element * (scale *
 //! global)`, or `element * (scale / global)` where the second level is a divisor. Output in 16 bits
 //! rounds once more. Encoding divides by the same combined scale and rounds to nearest, ties to the
-//! even code, saturating.
+//! even code, saturating. Where another library does otherwise, a [`Scheme`](encode::Scheme) and its
+//! [`EncodePolicy`](element::EncodePolicy) say so, and give its bytes:
+//!
+//! ```
+//! use blockscale::encode::{Scheme, amax, encode_rows_with, global_scale_with};
+//! use blockscale::{Format, Shape};
+//!
+//! let weight = [0.75_f32; 16];
+//! let (format, scheme) = (Format::NVFP4_DIVISOR, Scheme::COMPRESSED_TENSORS_NVFP4);
+//! let global = global_scale_with(&format, &scheme, amax(&weight));
+//! let (mut codes, mut scales) = ([0; 8], [0; 1]);
+//! let shape = Shape::new(1, 16);
+//! encode_rows_with(&format, &scheme, shape, &weight, global, &mut codes, &mut scales)?;
+//! assert_eq!((codes, scales, global), ([0x77; 8], [0x7e], 3584.0));
+//! # Ok::<(), blockscale::LenMismatch>(())
+//! ```
 //!
 //! # Features
 //!

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use blockscale::layout::ScaleLayout;
 use blockscale_convert::{
     CastBlocks, ConvertOptions, Existing, MANIFEST, Manifest, Prediction, convert, peak_memory,
     predict_casts, refuse_in_place,
@@ -25,6 +26,7 @@ pub(crate) fn run(args: &ConvertArgs, stop: &AtomicBool) -> Result<ExitCode, Cli
     let recipe = recipe(args, &opened)?;
     let options = PlanOptions {
         max_shard_bytes: args.shard_size.0,
+        layout: args.layout.unwrap_or(ScaleLayout::Linear),
     };
     let plan = Plan::build(&opened.checkpoint, &opened.catalog, &recipe, &options)?;
     match &args.output {

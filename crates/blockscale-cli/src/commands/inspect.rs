@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use blockscale_model::catalog::{Encoding, Weight};
+use blockscale_model::catalog::Weight;
 use serde_json::json;
 
 use super::Opened;
@@ -186,7 +186,7 @@ fn weight_json(opened: &Opened, weight: &Weight) -> serde_json::Value {
         "name": weight.name,
         "format": weight.encoding.to_string(),
         "shape": weight.shape,
-        "quantised": matches!(weight.encoding, Encoding::Block(_)),
+        "quantised": weight.encoding.is_scaled(),
         "parts": parts,
     })
 }

@@ -44,14 +44,7 @@ impl Opened {
     }
 
     pub(crate) fn model_type(&self) -> Option<String> {
-        Some(
-            self.checkpoint
-                .config
-                .as_ref()?
-                .get("model_type")?
-                .as_str()?
-                .to_owned(),
-        )
+        self.checkpoint.model_type().map(str::to_owned)
     }
 }
 

@@ -56,10 +56,7 @@ pub(crate) fn show(opened: &Opened, weight: usize, as_json: bool) -> Result<(), 
 fn gather(weights: Weights<'_>, index: usize) -> Result<Numbers, CliError> {
     let weight = &weights.catalog.weights[index];
     let matrices = weight.matrices();
-    let block = weight
-        .encoding
-        .format()
-        .map_or(1, |f| f.block_rows(matrices.shape.rows).max(1));
+    let block = weights.run_alignment(index);
     let step = (CHUNK / matrices.shape.cols.max(1))
         .next_multiple_of(block)
         .max(block);
@@ -130,6 +127,9 @@ fn text(opened: &Opened, weight: &Weight, numbers: &Numbers) -> String {
             PartRole::BlockScale => "block scales",
             PartRole::GlobalScale => "global scale",
             PartRole::InputScale => "activation scale",
+            PartRole::ZeroPoint => "zero points",
+            PartRole::GroupIndex => "group index",
+            PartRole::StatedShape => "stated shape",
         };
         let _ = writeln!(
             text,

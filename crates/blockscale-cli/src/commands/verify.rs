@@ -1,10 +1,17 @@
-//! `blockscale verify SRC DST`.
+//! `blockscale verify SRC [DST]`.
+
+mod runtime_text;
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use blockscale_convert::{Comparison, VerifyOptions, VerifyReport, verify};
+use blockscale::runtime::Runtime;
+use blockscale_convert::{
+    Comparison, RuntimeOptions, RuntimeReport, VerifyOptions, VerifyReport, runtime_check, verify,
+};
+use serde::Serialize;
 
 use super::Opened;
 use crate::args::VerifyArgs;
@@ -15,31 +22,92 @@ use crate::style::{self, STRONG};
 /// Names listed before "and N more".
 const LISTED: usize = 10;
 
+/// What was asked for: a comparison, a check for a runtime, or both.
+#[derive(Serialize)]
+struct Reports {
+    #[serde(flatten)]
+    comparison: Option<VerifyReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runtime_check: Option<RuntimeReport>,
+}
+
 pub(crate) fn run(args: &VerifyArgs, stop: &AtomicBool) -> Result<ExitCode, CliError> {
-    let source = Opened::open(&args.source)?;
-    let output = Opened::open(&args.output)?;
-    for side in [&source, &output] {
-        style::print_findings(&side.checkpoint.findings);
-        refuse_unreadable(side)?;
+    let source = open(&args.source)?;
+    let output = args.output.as_deref().map(open).transpose()?;
+    let comparison = match &output {
+        Some(output) => Some(compare(args, &source, output, stop)?),
+        None => None,
+    };
+    let runtime = match args.runtime {
+        Some(runtime) => Some(check(
+            args,
+            output.as_ref().unwrap_or(&source),
+            runtime,
+            stop,
+        )?),
+        None => None,
+    };
+    let reports = Reports {
+        comparison,
+        runtime_check: runtime,
+    };
+    let comparison = reports.comparison.as_ref();
+    let runtime = reports.runtime_check.as_ref();
+    if args.json {
+        super::print_json(&serde_json::to_value(&reports).unwrap_or_default())?;
+    } else {
+        let texts = [
+            comparison.map(|report| text(report, args.top)),
+            runtime.map(|report| runtime_text::text(report, args.top)),
+        ];
+        super::print_text(&texts.into_iter().flatten().collect::<String>())?;
     }
+    let passed =
+        comparison.is_none_or(VerifyReport::passed) && runtime.is_none_or(RuntimeReport::passed);
+    Ok(if passed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+fn open(path: &Path) -> Result<Opened, CliError> {
+    let opened = Opened::open(path)?;
+    style::print_findings(&opened.checkpoint.findings);
+    refuse_unreadable(&opened)?;
+    Ok(opened)
+}
+
+fn compare(
+    args: &VerifyArgs,
+    source: &Opened,
+    output: &Opened,
+    stop: &AtomicBool,
+) -> Result<VerifyReport, CliError> {
     let options = VerifyOptions {
         max_memory: args.max_memory.0,
         min_sqnr: args.min_sqnr,
     };
     let bar = Bar::new("verifying");
-    let result = verify(source.weights(), output.weights(), &options, &bar, stop);
+    let report = verify(source.weights(), output.weights(), &options, &bar, stop);
     bar.done();
-    let report = result?;
-    if args.json {
-        super::print_json(&serde_json::to_value(&report).unwrap_or_default())?;
-    } else {
-        super::print_text(&text(&report, args.top))?;
-    }
-    Ok(if report.passed() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    })
+    Ok(report?)
+}
+
+fn check(
+    args: &VerifyArgs,
+    checked: &Opened,
+    runtime: Runtime,
+    stop: &AtomicBool,
+) -> Result<RuntimeReport, CliError> {
+    let options = RuntimeOptions {
+        rows: args.rows,
+        max_memory: args.max_memory.0,
+    };
+    let bar = Bar::new("reading as the runtime");
+    let report = runtime_check(checked.weights(), runtime, &options, &bar, stop);
+    bar.done();
+    Ok(report?)
 }
 
 /// A weight without a usable scale cannot be compared, so nothing is proved.

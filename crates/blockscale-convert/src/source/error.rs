@@ -5,6 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use blockscale_model::gguf::GgufError;
 use blockscale_model::{CheckpointError, HeaderError, IndexError, ShardNameError};
 
 /// Why a checkpoint cannot be opened.
@@ -35,8 +36,8 @@ pub enum OpenError {
     /// A folder without anything to read.
     #[error(
         "no checkpoint in `{}`: looked for `model.safetensors.index.json`, another \
-         `*.safetensors.index.json`, `model.safetensors`, a single `*.safetensors`, and the \
-         `snapshots` of a Hugging Face cache",
+         `*.safetensors.index.json`, `model.safetensors`, a single `*.safetensors`, a single \
+         `*.gguf`, and the `snapshots` of a Hugging Face cache",
         path.display()
     )]
     NothingThere {
@@ -92,6 +93,27 @@ pub enum OpenError {
         path: PathBuf,
         /// What is wrong with it.
         source: HeaderError,
+    },
+    /// A GGUF header is refused.
+    #[error("cannot read `{}` as GGUF", path.display())]
+    Gguf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: GgufError,
+    },
+    /// A GGUF file that is one of several.
+    #[error(
+        "`{}` is part {part} of {count}: join them with `llama-gguf-split --merge`, and give the \
+         whole file", path.display()
+    )]
+    GgufPart {
+        /// The file.
+        path: PathBuf,
+        /// Which part it is, from 1.
+        part: u32,
+        /// How many there are.
+        count: u32,
     },
     /// The index is refused.
     #[error("cannot read `{}` as an index", path.display())]

@@ -14,7 +14,6 @@ const OTHER_WEIGHTS: &[&str] = &[
     "bin",
     "ckpt",
     "ggml",
-    "gguf",
     "h5",
     "msgpack",
     "npz",
@@ -40,6 +39,8 @@ pub(super) struct Folder {
 pub(super) struct Listing {
     /// `*.safetensors`.
     pub(super) shards: Vec<String>,
+    /// `*.gguf`.
+    pub(super) ggufs: Vec<String>,
     /// `*.safetensors.index.json`.
     pub(super) indexes: Vec<String>,
     /// Everything else that may belong to a model.
@@ -156,6 +157,8 @@ impl Listing {
             .is_some_and(|ending| OTHER_WEIGHTS.contains(&ending.to_ascii_lowercase().as_str()));
         if name.ends_with(".safetensors") {
             self.shards.push(name);
+        } else if name.ends_with(".gguf") {
+            self.ggufs.push(name);
         } else if name.ends_with(".safetensors.index.json") {
             self.indexes.push(name);
         } else if other_weights
@@ -169,6 +172,7 @@ impl Listing {
 
     fn sorted(mut self) -> Self {
         self.shards.sort();
+        self.ggufs.sort();
         self.indexes.sort();
         self.left_out.sort();
         self

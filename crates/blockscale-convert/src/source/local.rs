@@ -1,7 +1,7 @@
 //! Checkpoints on a local disk.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::error::{OpenError, SourceError, quoted};
 use super::file::{metadata, open_regular, read_exact_at, read_whole};
 use super::folder::{Folder, Listing, MAX_OTHER_BYTES};
+use super::gguf;
 use super::locate::{Located, Take, locate};
 use super::{ShardIdentity, Source};
 
@@ -45,6 +46,7 @@ impl LocalSource {
     /// - a repository in a Hugging Face cache (`models--org--name`, of which `main` is taken) or one of
     ///   its snapshots, whose links into `blobs` are followed;
     /// - an index, which stands for its folder;
+    /// - a GGUF file, or a folder with a single one, which is read alone, without any config;
     /// - any other file, which is read alone, as safetensors, with the configs beside it.
     ///
     /// # Errors
@@ -53,6 +55,11 @@ impl LocalSource {
     /// [`Checkpoint::findings`].
     pub fn open(path: &Path) -> Result<(Checkpoint, Self), OpenError> {
         let Located { folder, take } = locate(path)?;
+        if let Take::File(name) = &take
+            && let Some(opened) = Self::open_gguf(path, &folder, name)?
+        {
+            return Ok(opened);
+        }
         let mut source = Self {
             path: path.to_owned(),
             shards: Vec::new(),
@@ -102,6 +109,35 @@ impl LocalSource {
         Ok((checkpoint, source))
     }
 
+    /// Opens a file of the folder if it is GGUF.
+    fn open_gguf(
+        path: &Path,
+        folder: &Folder,
+        name: &str,
+    ) -> Result<Option<(Checkpoint, Self)>, OpenError> {
+        let own = match path.is_dir() {
+            true => folder
+                .find(&shard_name(folder, name)?)?
+                .unwrap_or_else(|| folder.join(name)),
+            false => path.to_owned(),
+        };
+        let file = open_regular(&own)?;
+        let meta = metadata(&file, &own)?;
+        if !gguf::is_gguf(name, &file, &own, meta.len())? {
+            return Ok(None);
+        }
+        let (header, bytes) = gguf::read_header(&file, &own, meta.len())?;
+        let name = shard_name(folder, name)?;
+        let source = Self {
+            path: path.to_owned(),
+            identities: vec![identity(&name, &meta, &bytes)],
+            shards: vec![OpenShard { path: own, file }],
+            others: BTreeMap::new(),
+        };
+        let checkpoint = Checkpoint::of_gguf(name, meta.len(), header);
+        Ok(Some((checkpoint, source)))
+    }
+
     fn read_index(&mut self, folder: &Folder, name: &str) -> Result<Index, OpenError> {
         let path = folder.join(name);
         let bytes = read_whole(&path, MAX_HEADER_BYTES)?;
@@ -143,16 +179,7 @@ impl LocalSource {
                 path: path.clone(),
                 source: reason,
             })?;
-        let since_1970 = meta
-            .modified()
-            .ok()
-            .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        self.identities.push(ShardIdentity {
-            name: name.as_str().to_owned(),
-            len,
-            modified_ns: since_1970.and_then(|time| u64::try_from(time.as_nanos()).ok()),
-            header_blake3: blake3::hash(&bytes).to_hex().to_string(),
-        });
+        self.identities.push(identity(&name, &meta, &bytes));
         self.shards.push(OpenShard { path, file });
         Ok(ShardFile { name, len, header })
     }
@@ -171,6 +198,7 @@ impl LocalSource {
             .filter(|name| !opened.contains(name.as_str()))
             .collect();
         let mut left_out = listing.left_out;
+        left_out.extend(listing.ggufs);
         left_out.extend(
             listing
                 .indexes
@@ -212,6 +240,19 @@ impl Source for LocalSource {
 
     fn identities(&self) -> &[ShardIdentity] {
         &self.identities
+    }
+}
+
+fn identity(name: &ShardName, meta: &Metadata, header: &[u8]) -> ShardIdentity {
+    let since_1970 = meta
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    ShardIdentity {
+        name: name.as_str().to_owned(),
+        len: meta.len(),
+        modified_ns: since_1970.and_then(|time| u64::try_from(time.as_nanos()).ok()),
+        header_blake3: blake3::hash(header).to_hex().to_string(),
     }
 }
 

@@ -75,6 +75,7 @@ fn choose(path: &Path, listing: Listing) -> Result<Option<Take>, OpenError> {
     let Listing {
         mut indexes,
         mut shards,
+        mut ggufs,
         ..
     } = listing;
     if indexes.iter().any(|name| name == INDEX) {
@@ -90,7 +91,8 @@ fn choose(path: &Path, listing: Listing) -> Result<Option<Take>, OpenError> {
             path,
             names: indexes,
         }),
-        (0, 0) => Ok(None),
+        (0, 0) if ggufs.len() > 1 => Err(OpenError::Several { path, names: ggufs }),
+        (0, 0) => Ok(ggufs.pop().map(Take::File)),
         _ => match shards.iter().find(|name| is_part(name)) {
             Some(part) => Err(OpenError::NoIndex {
                 path,

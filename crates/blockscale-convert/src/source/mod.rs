@@ -6,6 +6,7 @@
 mod error;
 mod file;
 mod folder;
+mod gguf;
 mod hub_cache;
 mod local;
 mod locate;

@@ -1,10 +1,12 @@
 //! Conversions from end to end: files in, files out, every number decoded and compared.
 
 mod cases;
+mod casts;
 mod checkpoint;
 mod encoding;
 mod files;
 mod full_disk;
+mod layouts;
 mod memory;
 mod numbers;
 mod output_folder;
@@ -12,4 +14,6 @@ mod real_checkpoints;
 mod resume;
 mod run;
 mod shapes;
+mod spellings;
 mod verification;
+mod zero_blocks;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use blockscale::layout::ScaleLayout;
 use blockscale_convert::source::LocalSource;
 use blockscale_convert::{
     Comparison, ConvertError, ConvertOptions, Manifest, Run, VerifyOptions, VerifyReport, Weights,
@@ -96,7 +97,19 @@ impl Opened {
         recipe: &Recipe,
         max_shard_bytes: u64,
     ) -> Result<Plan, PlanError> {
-        let options = PlanOptions { max_shard_bytes };
+        let options = PlanOptions {
+            max_shard_bytes,
+            ..PlanOptions::default()
+        };
+        Plan::build(&self.checkpoint, &self.catalog, recipe, &options)
+    }
+
+    /// A plan that writes block-scaled weights in a runtime's layout.
+    pub(crate) fn plan_in(&self, recipe: &Recipe, layout: ScaleLayout) -> Result<Plan, PlanError> {
+        let options = PlanOptions {
+            layout,
+            ..PlanOptions::default()
+        };
         Plan::build(&self.checkpoint, &self.catalog, recipe, &options)
     }
 

@@ -1,93 +1,13 @@
 //! The block format that a set of tensors spells, or why it spells none.
 
-use blockscale::format::{Block, Element, Format, GlobalScale, ScaleElement, Shape};
+use blockscale::format::{Block, Element, Format, GlobalScale, Packing, ScaleElement, Shape};
 use safetensors::Dtype;
 
+use super::problem::ScaleProblem;
 use super::weight::Matrices;
 
 /// Block of FP8 weights where the configuration names none.
 const DEFAULT_FP8_BLOCK: [usize; 2] = [128, 128];
-
-/// Why the scales of a weight cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ScaleProblem {
-    /// Codes without any scale.
-    #[error(
-        "{dtype} codes without a scale (looked for {}); without its scale the weight has no \
-         value: restore the scale tensor, or export the checkpoint again",
-        list(looked_for)
-    )]
-    Missing {
-        /// Dtype of the codes.
-        dtype: Dtype,
-        /// Names that would have been taken.
-        looked_for: Vec<String>,
-    },
-    /// More than one tensor claims to be the block scale.
-    #[error("{} all claim to be its scale; remove the wrong ones", list(scales))]
-    Contradicting {
-        /// The claimants.
-        scales: Vec<String>,
-    },
-    /// An NVFP4 weight without its second-level scale.
-    #[error(
-        "NVFP4 block scale `{scale}` without a global scale (looked for {})",
-        list(looked_for)
-    )]
-    MissingGlobal {
-        /// The block scale that is there.
-        scale: String,
-        /// Names that would have been taken.
-        looked_for: Vec<String>,
-    },
-    /// A second-level scale beside codes whose format has none.
-    #[error(
-        "global scale `{global}` beside {format} codes, which have none; \
-         remove it, or the block scale that makes them {format}"
-    )]
-    UnexpectedGlobal {
-        /// The global scale.
-        global: String,
-        /// The format that codes and block scale spell.
-        format: String,
-    },
-    /// A scale plane whose shape belongs to no known format of this weight.
-    #[error("scale `{scale}` has shape {found:?}, expected {}", shapes(expected))]
-    Shape {
-        /// The scale tensor.
-        scale: String,
-        /// Shapes that would be right.
-        expected: Vec<Vec<usize>>,
-        /// Its shape.
-        found: Vec<usize>,
-    },
-    /// A scale of a dtype that this weight's format does not use.
-    #[error("scale `{scale}` is {found}, expected {expected}")]
-    Dtype {
-        /// The scale tensor.
-        scale: String,
-        /// Dtypes that would be right.
-        expected: &'static str,
-        /// Its dtype.
-        found: Dtype,
-    },
-}
-
-fn list(names: &[String]) -> String {
-    names
-        .iter()
-        .map(|n| format!("`{n}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn shapes(all: &[Vec<usize>]) -> String {
-    all.iter()
-        .map(|s| format!("{s:?}"))
-        .collect::<Vec<_>>()
-        .join(" or ")
-}
 
 /// Name, dtype and shape of one tensor.
 #[derive(Clone, Copy, Debug)]
@@ -115,11 +35,25 @@ pub(super) struct Evidence<'a> {
     pub(super) global_is_optional: bool,
     /// `weight_block_size` of the config.
     pub(super) config_block: Option<[usize; 2]>,
+    /// The 6-bit float that bytes may be codes of.
+    pub(super) six_bit: Option<Element>,
+    /// How 6-bit codes lie in bytes.
+    pub(super) packing: Packing,
+    /// Whether the scales lie in tiles of 128 x 4.
+    pub(super) tiled: bool,
 }
 
 /// Whether codes of this dtype need a scale to have a value.
 pub(super) fn needs_scale(dtype: Dtype) -> bool {
-    matches!(dtype, Dtype::F8_E4M3 | Dtype::F8_E5M2 | Dtype::F4)
+    matches!(
+        dtype,
+        Dtype::F8_E4M3
+            | Dtype::F8_E5M2
+            | Dtype::F8_E4M3FNUZ
+            | Dtype::F6_E2M3
+            | Dtype::F6_E3M2
+            | Dtype::F4
+    )
 }
 
 /// Whether a tensor of this dtype can hold codes, given that scales stand beside it.
@@ -132,9 +66,12 @@ pub(super) fn format_of(evidence: &Evidence<'_>) -> Result<(Format, Vec<usize>),
     let candidates = match evidence.codes.dtype {
         Dtype::F8_E4M3 => fp8(Element::E4m3Fn, evidence)?,
         Dtype::F8_E5M2 => fp8(Element::E5m2, evidence)?,
+        Dtype::F8_E4M3FNUZ => fp8(Element::E4m3Fnuz, evidence)?,
+        Dtype::F6_E2M3 => vec![(Format::MXFP6_E2M3, evidence.codes.shape.to_vec())],
+        Dtype::F6_E3M2 => vec![(Format::MXFP6_E3M2, evidence.codes.shape.to_vec())],
         _ => packed(evidence)?,
     };
-    let (format, shape) = pick(&candidates, evidence.scale)?;
+    let (format, shape) = pick(&candidates, evidence)?;
     match evidence.global {
         Some(global) if format.global == GlobalScale::None => Err(ScaleProblem::UnexpectedGlobal {
             global: global.tensor.name.to_owned(),
@@ -210,7 +147,35 @@ fn packed(evidence: &Evidence<'_>) -> Result<Vec<Candidate>, ScaleProblem> {
             (one_level, fp4),
             (Format::MXFP8_E4M3, shape(row)),
         ]),
-        Dtype::F8_E8M0 | Dtype::U8 => Ok(vec![(Format::MXFP4, fp4)]),
+        Dtype::F8_E8M0 | Dtype::U8 => {
+            let six_bit = |element| {
+                let format = Format {
+                    element,
+                    ..Format::MXFP4
+                };
+                let cols = match evidence.packing {
+                    Packing::Dense => row / 3 * 4,
+                    Packing::Bytes => row,
+                };
+                (format.packed(evidence.packing), shape(cols))
+            };
+            let mut candidates = vec![(Format::MXFP4, fp4)];
+            if let Some(element) = evidence.six_bit {
+                if evidence.packing == Packing::Bytes {
+                    // Said of this very weight; under scales in tiles FP4 can have the same shape.
+                    candidates.clear();
+                }
+                candidates.push(six_bit(element));
+            } else if pick(&candidates, evidence).is_err()
+                && pick(&[six_bit(Element::E2m3)], evidence).is_ok()
+            {
+                return Err(ScaleProblem::Unsaid {
+                    what: "whether its 6-bit codes are E2M3 or E3M2",
+                    key: "`fp6_e2m3` or `fp6_e3m2` as `dtype` of the weight",
+                });
+            }
+            Ok(candidates)
+        }
         _ => Err(wrong_dtype(
             evidence,
             "F8_E4M3 (NVFP4), F8_E8M0 or U8 (MXFP4)",
@@ -266,9 +231,20 @@ fn check_global(global: Facts<'_>, matrices: usize) -> Result<(), ScaleProblem> 
 }
 
 /// The first candidate whose scale plane has the shape found.
-fn pick(candidates: &[Candidate], scale: Facts<'_>) -> Result<Candidate, ScaleProblem> {
+fn pick(candidates: &[Candidate], evidence: &Evidence<'_>) -> Result<Candidate, ScaleProblem> {
+    let scale = evidence.scale;
+    let scale_shapes = |format: &Format, shape: &[usize]| {
+        let mut shapes = scale_shapes(format, shape);
+        if evidence.tiled {
+            shapes.iter_mut().for_each(|shape| tile(shape));
+        }
+        shapes
+    };
+    // Only scales of single rows are kept in tiles.
+    let in_rows = |(format, _): &&Candidate| !evidence.tiled || format.block_rows(2) == 1;
     candidates
         .iter()
+        .filter(in_rows)
         .find(|(format, shape)| scale_shapes(format, shape).iter().any(|s| s == scale.shape))
         .cloned()
         .ok_or_else(|| ScaleProblem::Shape {
@@ -279,6 +255,14 @@ fn pick(candidates: &[Candidate], scale: Facts<'_>) -> Result<Candidate, ScalePr
                 .collect(),
             found: scale.shape.to_vec(),
         })
+}
+
+/// The shape that torchao gives a plane of scales in tiles: a tile is 32 rows of 16 bytes.
+fn tile(plane: &mut [usize]) {
+    if let [.., rows, cols] = plane {
+        *rows = rows.div_ceil(128) * 32;
+        *cols = cols.div_ceil(4) * 16;
+    }
 }
 
 /// Every shape in which tools write the scale plane of `format`; the usual one last.

@@ -3,18 +3,27 @@
 //! A checkpoint stores a block-scaled weight as several tensors: its codes, its
 //! block scales, perhaps a global scale, perhaps an activation scale. The
 //! catalog puts them together by name, wherever they lie, and settles the
-//! [`Format`](blockscale::format::Format) from dtypes and shapes; the
-//! configuration only supplies what bytes cannot say (the block size).
+//! [`Encoding`] from dtypes and shapes; the configuration only supplies what
+//! bytes cannot say (the size of a block, the bits of packed integers, how zero
+//! points are stored), and is held against the shapes.
 //!
 //! A weight whose scale is missing, doubled or of the wrong shape becomes a
 //! [`Refusal`]: it can be listed, but not converted. No scale is ever assumed.
 
+mod baked;
 mod format_of;
+mod gguf;
+mod grouped;
+mod int_config;
 mod pairing;
+mod problem;
 mod quant_config;
+mod torchao;
 mod weight;
 
-pub use format_of::ScaleProblem;
+pub use baked::{BAKED_KEY, BakedWeight};
+pub use int_config::{IntConfig, IntGroups, Targeted};
+pub use problem::ScaleProblem;
 pub use quant_config::QuantConfig;
 pub use weight::{Encoding, Matrices, Part, PartRole, TensorId, Weight, module_of};
 
@@ -55,8 +64,10 @@ impl std::fmt::Display for Refusal {
 impl Catalog {
     /// Pairs the tensors of `checkpoint`.
     pub fn of(checkpoint: &Checkpoint) -> Self {
-        let config = QuantConfig::of(checkpoint);
-        let mut catalog = pairing::pair(checkpoint, &config);
+        let mut catalog = match checkpoint.gguf {
+            Some(_) => gguf::catalog(checkpoint),
+            None => pairing::pair(checkpoint, &QuantConfig::of(checkpoint)),
+        };
         catalog.by_name = catalog
             .weights
             .iter()

@@ -1,16 +1,20 @@
 //! Which tensors belong together, by name.
 
-use std::collections::HashSet;
+mod integers;
+mod notices;
 
-use blockscale::format::GlobalScale;
+use std::collections::{HashMap, HashSet};
+
+use blockscale::format::{GlobalScale, Packing};
+use blockscale::layout::ScaleLayout;
 use safetensors::Dtype;
 
-use super::format_of::{
-    Evidence, Facts, GlobalFacts, ScaleProblem, format_of, may_hold_codes, needs_scale,
-};
+use super::format_of::{Evidence, Facts, GlobalFacts, format_of, may_hold_codes, needs_scale};
+use super::problem::ScaleProblem;
 use super::quant_config::QuantConfig;
+use super::torchao::{self, Described};
 use super::weight::{Encoding, Part, PartRole, TensorId, Weight};
-use super::{Catalog, Refusal};
+use super::{Catalog, Refusal, baked};
 use crate::checkpoint::{Checkpoint, RawTensor};
 use crate::dialect::{Dialect, SPELLINGS, Spelling};
 use crate::finding::{Finding, Severity};
@@ -20,11 +24,13 @@ pub(super) fn pair(checkpoint: &Checkpoint, config: &QuantConfig) -> Catalog {
         checkpoint,
         config,
         announced: Dialect::announced(checkpoint),
+        torchao: torchao::described(checkpoint),
         claimed: HashSet::new(),
         refused: HashSet::new(),
         found: Vec::new(),
         refusals: Vec::new(),
     };
+    pairing.take_baked();
     for id in 0..checkpoint.tensors.len() {
         pairing.pair_module(id);
     }
@@ -35,6 +41,7 @@ struct Pairing<'a> {
     checkpoint: &'a Checkpoint,
     config: &'a QuantConfig,
     announced: Option<Dialect>,
+    torchao: HashMap<String, Described>,
     claimed: HashSet<TensorId>,
     refused: HashSet<TensorId>,
     found: Vec<Weight>,
@@ -42,6 +49,22 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
+    /// Weights in a runtime's layout go by what the file's metadata says of them.
+    fn take_baked(&mut self) {
+        for (codes, result) in baked::weights(self.checkpoint) {
+            match result {
+                Ok(weight) => {
+                    self.claimed.extend(weight.parts.iter().map(|p| p.tensor));
+                    self.found.push(weight);
+                }
+                Err(problem) => {
+                    self.refused.insert(codes);
+                    self.refuse(codes, problem);
+                }
+            }
+        }
+    }
+
     fn raw(&self, id: TensorId) -> &RawTensor {
         &self.checkpoint.tensors[id]
     }
@@ -59,7 +82,12 @@ impl Pairing<'_> {
     fn pair_module(&mut self, id: TensorId) {
         let checkpoint = self.checkpoint;
         let raw = &checkpoint.tensors[id];
-        if self.claimed.contains(&id) || !may_hold_codes(raw.dtype) || raw.bytes() == 0 {
+        if self.claimed.contains(&id)
+            || self.refused.contains(&id)
+            || raw.bytes() == 0
+            || self.pair_integers(id)
+            || !may_hold_codes(raw.dtype)
+        {
             return;
         }
         for spelling in SPELLINGS {
@@ -130,6 +158,15 @@ impl Pairing<'_> {
         }
         let global = globals.first().copied();
         let global_names: Vec<&str> = spelling.globals.iter().map(|&(suffix, _)| suffix).collect();
+        let name = spelling.weight_name(module);
+        let described = self.torchao.get(&name).filter(|_| spelling.is_torchao());
+        if let Some(kind) = described.and_then(|d| d.unread.as_ref()) {
+            return Err(ScaleProblem::NotRead {
+                what: format!("torchao's `{kind}`"),
+                instead: "quantise to NVFP4Tensor, MXTensor or Float8Tensor",
+            });
+        }
+        let tiled = described.is_some_and(|d| d.tiled);
         let (format, shape) = format_of(&Evidence {
             codes: self.facts(codes),
             scale: self.facts(scale),
@@ -138,8 +175,14 @@ impl Pairing<'_> {
                 kind,
             }),
             globals_looked_for: &names(&global_names),
-            global_is_optional: matches!(self.announced, Some(Dialect::Mlx | Dialect::Torchao)),
-            config_block: self.config.block,
+            global_is_optional: spelling.is_torchao() || self.announced == Some(Dialect::Mlx),
+            config_block: described.map_or(self.config.block, |d| d.grid(&self.raw(codes).shape)),
+            six_bit: described.map_or(self.config.six_bit, |d| d.six_bit),
+            packing: match spelling.is_torchao() {
+                true => Packing::Bytes,
+                false => Packing::Dense,
+            },
+            tiled,
         })?;
         let mut parts = vec![
             Part {
@@ -164,10 +207,14 @@ impl Pairing<'_> {
             });
         }
         Ok(Weight {
-            name: format!("{module}{}", spelling.weight),
+            name,
             shape,
             encoding: Encoding::Block(format),
             parts,
+            layout: match tiled {
+                true => ScaleLayout::Tiles128x4,
+                false => ScaleLayout::Linear,
+            },
         })
     }
 
@@ -236,8 +283,10 @@ impl Pairing<'_> {
                     role: PartRole::Codes,
                     tensor: id,
                 }],
+                layout: ScaleLayout::Linear,
             });
         }
+        findings.extend(self.notices());
         self.found.sort_by_key(Weight::codes);
         Catalog {
             weights: self.found,

@@ -1,7 +1,9 @@
 //! What `config.json` and `hf_quant_config.json` say about quantisation.
 
+use blockscale::format::Element;
 use serde_json::Value;
 
+use super::int_config::{IntConfig, six_bit_float};
 use crate::checkpoint::Checkpoint;
 
 /// The few facts of a quantisation config that the bytes cannot show.
@@ -17,15 +19,21 @@ pub struct QuantConfig {
     pub block: Option<[usize; 2]>,
     /// Whether any key speaks of a 4-bit float format, so that bytes may be codes.
     pub has_fp4: bool,
+    /// What it says of integers in groups.
+    pub integers: IntConfig,
+    /// The 6-bit float that it names, so that bytes may be codes of it.
+    pub six_bit: Option<Element>,
 }
 
 impl QuantConfig {
     /// Reads it from either file; the config's own section comes first.
     pub fn of(checkpoint: &Checkpoint) -> Self {
-        let section = checkpoint.config.as_ref().and_then(|c| {
+        let config = checkpoint.config.as_ref();
+        let section = config.and_then(|c| {
             c.get("quantization_config")
                 .or_else(|| c.get("compression_config"))
         });
+        let mlx = config.and_then(|c| c.get("quantization"));
         let modelopt = checkpoint
             .hf_quant_config
             .as_ref()
@@ -48,7 +56,9 @@ impl QuantConfig {
                 .iter()
                 .filter_map(|key| text(key))
                 .any(|v| is_fp4(&v))
-                || checkpoint.config.as_ref().is_some_and(expert_dtype_is_fp4),
+                || config.is_some_and(expert_dtype_is_fp4),
+            integers: IntConfig::of(section, mlx, modelopt),
+            six_bit: six_bit_float(section),
         }
     }
 

@@ -3,8 +3,11 @@
 use std::fmt;
 
 use blockscale::format::{Format, Shape};
+use blockscale::ggml::GgmlType;
+use blockscale::int::IntFormat;
+use blockscale::layout::ScaleLayout;
 use safetensors::Dtype;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Index of a tensor in [`Checkpoint::tensors`](crate::checkpoint::Checkpoint::tensors).
 pub type TensorId = usize;
@@ -16,20 +19,34 @@ pub enum Encoding {
     Plain(Dtype),
     /// Codes with block scales.
     Block(Format),
+    /// Integers in groups, each with a scale and perhaps a zero point or a bias.
+    Grouped(IntFormat),
+    /// Blocks of ggml, codes and scales in one. Types without blocks are [`Plain`](Self::Plain).
+    Ggml(GgmlType),
 }
 
 impl Encoding {
     /// The block format, if it is one.
     pub fn format(&self) -> Option<&Format> {
         match self {
-            Self::Plain(_) => None,
             Self::Block(format) => Some(format),
+            _ => None,
         }
     }
 
     /// Whether the stored numbers are floats without a scale.
     pub fn is_plain_float(&self) -> bool {
         matches!(self, Self::Plain(Dtype::F32 | Dtype::BF16 | Dtype::F16))
+    }
+
+    /// Whether the numbers come out of scales: everything but [`Plain`](Self::Plain).
+    pub fn is_scaled(&self) -> bool {
+        !matches!(self, Self::Plain(_))
+    }
+
+    /// Whether the weight can be decoded: it has scales, or its numbers are floats.
+    pub fn is_number(&self) -> bool {
+        self.is_scaled() || self.is_plain_float()
     }
 }
 
@@ -38,12 +55,21 @@ impl fmt::Display for Encoding {
         match self {
             Self::Plain(dtype) => write!(f, "{dtype}"),
             Self::Block(format) => write!(f, "{format}"),
+            Self::Grouped(format) => {
+                write!(f, "INT{} ", format.bits)?;
+                match format.group_cols {
+                    0 => f.write_str("per channel")?,
+                    cols => write!(f, "group {cols}")?,
+                }
+                write!(f, " ({})", format.layout)
+            }
+            Self::Ggml(kind) => write!(f, "GGUF {kind}"),
         }
     }
 }
 
 /// What a tensor is to its weight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartRole {
     /// Element codes, or plain numbers.
@@ -54,6 +80,12 @@ pub enum PartRole {
     GlobalScale,
     /// Scale of the activations that this weight meets; no part of its value.
     InputScale,
+    /// Zero points of groups of integers; MLX' biases.
+    ZeroPoint,
+    /// The group of each column, where columns were sorted before they were grouped.
+    GroupIndex,
+    /// Rows and columns as numbers, beside codes whose shape does not show them.
+    StatedShape,
 }
 
 /// A tensor that belongs to a weight.
@@ -77,6 +109,8 @@ pub struct Weight {
     pub encoding: Encoding,
     /// The tensors it is made of, codes first.
     pub parts: Vec<Part>,
+    /// The order of its codes and scales: linear, unless the file says otherwise.
+    pub layout: ScaleLayout,
 }
 
 /// A weight seen as equal matrices over its last two axes.

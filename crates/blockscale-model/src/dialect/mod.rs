@@ -9,7 +9,7 @@ mod spelling;
 mod written;
 
 pub(crate) use spelling::{SPELLINGS, Spelling};
-pub(crate) use written::{RowScale, Written};
+pub(crate) use written::{BlockAxis, RowScale, Written};
 
 use std::fmt;
 use std::str::FromStr;
@@ -46,7 +46,12 @@ pub enum Dialect {
 
 impl Dialect {
     /// Every dialect that can be written.
-    pub const WRITTEN: [Self; 3] = [Self::Modelopt, Self::CompressedTensors, Self::Deepseek];
+    pub const WRITTEN: [Self; 4] = [
+        Self::Modelopt,
+        Self::CompressedTensors,
+        Self::Deepseek,
+        Self::GptOss,
+    ];
 
     /// The name in recipes and on the command line.
     pub fn name(self) -> &'static str {
@@ -74,7 +79,7 @@ impl fmt::Display for Dialect {
 /// A word that names no dialect that can be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no dialect that can be written; there are modelopt, compressed-tensors and deepseek"
+    "`{0}` is no dialect that can be written; there are modelopt, compressed-tensors, deepseek and gpt-oss"
 )]
 pub struct UnknownDialect(pub String);
 

@@ -12,6 +12,8 @@ pub(crate) struct Written {
     pub(crate) codes: &'static str,
     /// Dtype of FP4 codes.
     pub(crate) packed_dtype: Dtype,
+    /// Whether the blocks of a row have an axis of their own.
+    pub(crate) block_axis: BlockAxis,
     /// Suffix of the block scale.
     pub(crate) scale: &'static str,
     /// Dtype of power-of-two scales.
@@ -22,6 +24,15 @@ pub(crate) struct Written {
     pub(crate) global: (&'static str, &'static [usize]),
     /// Shape of one scale for the tensor.
     pub(crate) single: &'static [usize],
+}
+
+/// Axes of a row of codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockAxis {
+    /// `[.., bytes]`
+    Flat,
+    /// `[.., blocks, bytes of a block]`
+    Blocks,
 }
 
 /// Shape of a scale plane with one scale for each row.
@@ -36,6 +47,7 @@ pub(crate) enum RowScale {
 const MODELOPT: Written = Written {
     codes: ".weight",
     packed_dtype: Dtype::U8,
+    block_axis: BlockAxis::Flat,
     scale: ".weight_scale",
     exponent_dtype: Dtype::U8,
     rows: RowScale::Vector,
@@ -46,6 +58,7 @@ const MODELOPT: Written = Written {
 const COMPRESSED_TENSORS: Written = Written {
     codes: ".weight",
     packed_dtype: Dtype::U8,
+    block_axis: BlockAxis::Flat,
     scale: ".weight_scale",
     exponent_dtype: Dtype::U8,
     rows: RowScale::Column,
@@ -56,8 +69,20 @@ const COMPRESSED_TENSORS: Written = Written {
 const DEEPSEEK: Written = Written {
     codes: ".weight",
     packed_dtype: Dtype::I8,
+    block_axis: BlockAxis::Flat,
     scale: ".weight_scale_inv",
     exponent_dtype: Dtype::F8_E8M0,
+    rows: RowScale::Column,
+    global: ("", &[]),
+    single: &[],
+};
+
+const GPT_OSS: Written = Written {
+    codes: "_blocks",
+    packed_dtype: Dtype::U8,
+    block_axis: BlockAxis::Blocks,
+    scale: "_scales",
+    exponent_dtype: Dtype::U8,
     rows: RowScale::Column,
     global: ("", &[]),
     single: &[],
@@ -96,6 +121,7 @@ impl Dialect {
             })
             .filter(|f| f.scale != ScaleElement::E8m0Fnu || !is_square(f)),
             Self::Deepseek => (fp8 && is_square(&format)).then_some(format),
+            Self::GptOss => (format == Format::MXFP4).then_some(format),
             _ => None,
         }
     }
@@ -109,6 +135,7 @@ impl Dialect {
             },
             Self::CompressedTensors => COMPRESSED_TENSORS,
             Self::Deepseek => DEEPSEEK,
+            Self::GptOss => GPT_OSS,
             _ => MODELOPT,
         }
     }

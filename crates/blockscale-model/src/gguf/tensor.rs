@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use safetensors::Dtype;
+
 use super::cursor::{Cursor, Stop};
 use super::error::GgufError;
 use super::ggml_type::GgmlType;
@@ -25,6 +27,32 @@ pub struct GgufTensor {
     pub kind: GgmlType,
     /// Where its bytes lie in the file, counted from the file's first byte.
     pub range: Range<u64>,
+}
+
+impl GgufTensor {
+    /// The tensor as stored: its own dtype and shape, or for blocks U8 and rows of bytes.
+    pub(crate) fn stored(&self) -> (Dtype, Vec<usize>) {
+        let dtype = match self.kind {
+            GgmlType::F32 => Dtype::F32,
+            GgmlType::F16 => Dtype::F16,
+            GgmlType::Bf16 => Dtype::BF16,
+            GgmlType::F64 => Dtype::F64,
+            GgmlType::I8 => Dtype::I8,
+            GgmlType::I16 => Dtype::I16,
+            GgmlType::I32 => Dtype::I32,
+            GgmlType::I64 => Dtype::I64,
+            _ => Dtype::U8,
+        };
+        let mut shape = self.shape.clone();
+        if let Some(last) = shape.last_mut() {
+            let blocks = *last / self.kind.block_elements();
+            *last = match self.kind.block_elements() {
+                1 => *last,
+                _ => blocks * self.kind.block_bytes(),
+            };
+        }
+        (dtype, shape)
+    }
 }
 
 /// Reads the entries. Their ranges are still counted from the start of the data.

@@ -40,6 +40,7 @@ pub(super) fn build(
         catalog,
         recipe,
         model_dtype: model_dtype(checkpoint),
+        layout: options.layout,
         groups: Groups::default(),
     };
     let mut weights = Vec::with_capacity(joined.len());
@@ -48,7 +49,7 @@ pub(super) fn build(
     }
     let dropped = dropped(&weights, checkpoint, catalog);
     let has_index = checkpoint.shards.len() > 1 || checkpoint.has_index;
-    let shards = shards::place(&mut weights, options, has_index)?;
+    let shards = shards::place(&mut weights, catalog, options, has_index)?;
     let outcome = Outcome {
         checkpoint,
         catalog,

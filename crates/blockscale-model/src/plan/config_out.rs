@@ -206,6 +206,7 @@ fn describe(outcome: &Outcome<'_>, format: &Format) -> Configs {
                 Some(modelopt_document(algo, format, &ignore)),
             )
         }
+        Dialect::GptOss => (mxfp4_section(&ignore), None),
         _ => (fp8_section(format, &ignore), None),
     };
     let config = outcome.checkpoint.config.clone().map(|config| {
@@ -267,6 +268,10 @@ fn modelopt_document(algo: &str, format: &Format, exclude: &[String]) -> Value {
     quantization.extend(group_size(format).map(|n| ("group_size".to_owned(), json!(n))));
     quantization.insert("exclude_modules".to_owned(), json!(exclude));
     json!({ "producer": producer(), "quantization": quantization })
+}
+
+fn mxfp4_section(ignore: &[String]) -> Value {
+    json!({ "quant_method": "mxfp4", "modules_to_not_convert": ignore })
 }
 
 fn fp8_section(format: &Format, ignore: &[String]) -> Value {

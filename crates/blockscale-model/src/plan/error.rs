@@ -1,5 +1,7 @@
 //! Why a conversion cannot be planned.
 
+use blockscale::layout::ScaleLayout;
+
 use crate::catalog::Refusal;
 use crate::dialect::Dialect;
 use crate::recipe::Target;
@@ -75,6 +77,17 @@ pub enum PlanError {
         found: String,
         /// What the rule asks for.
         to: Target,
+    },
+    /// Blocks of ggml exist in GGUF files only.
+    #[error(
+        "`{weight}` is {found}, which safetensors cannot hold, and would be kept as it is; convert \
+         it to a float or to a block format"
+    )]
+    OnlyInGguf {
+        /// The weight.
+        weight: String,
+        /// How it is stored.
+        found: String,
     },
     /// Block scales need rows and columns.
     #[error("`{weight}` has shape {shape:?}; {to} needs a matrix")]
@@ -157,6 +170,28 @@ pub enum PlanError {
         weight: String,
         /// How it is stored.
         found: String,
+    },
+    /// A layout applied twice is noise that looks like scales.
+    #[error(
+        "`{weight}` is in layout `{layout}` already; applying it twice would scramble it: convert without --layout to undo it"
+    )]
+    AlreadyInLayout {
+        /// The weight.
+        weight: String,
+        /// The layout.
+        layout: ScaleLayout,
+    },
+    /// The runtime that has this layout does not read this weight.
+    #[error("`{weight}` ({format}) cannot be laid out as `{layout}`: {reason}")]
+    LayoutMisfit {
+        /// The weight.
+        weight: String,
+        /// The layout.
+        layout: ScaleLayout,
+        /// Its format.
+        format: String,
+        /// Why not.
+        reason: String,
     },
     /// No known config describes a checkpoint that holds all of these.
     #[error(

@@ -12,6 +12,7 @@ mod deepseek_config;
 mod error;
 pub(crate) mod experts;
 mod join;
+mod layout;
 mod settle;
 mod shards;
 mod step;
@@ -25,6 +26,7 @@ pub use summary::{Summary, SummaryLine};
 
 use std::ops::Range;
 
+use blockscale::layout::ScaleLayout;
 use safetensors::Dtype;
 
 use crate::catalog::{Catalog, PartRole, TensorId};
@@ -38,12 +40,15 @@ pub struct PlanOptions {
     /// Bytes of tensor data after which a new shard begins. One weight is never
     /// split, so a shard may be larger.
     pub max_shard_bytes: u64,
+    /// The runtime's layout in which block-scaled weights are written.
+    pub layout: ScaleLayout,
 }
 
 impl Default for PlanOptions {
     fn default() -> Self {
         Self {
             max_shard_bytes: 5 << 30,
+            layout: ScaleLayout::Linear,
         }
     }
 }
@@ -89,6 +94,8 @@ pub struct PlannedWeight {
     pub should_be_exact: bool,
     /// Weights with the same group share one global scale.
     pub global_group: Option<usize>,
+    /// The order of its codes and scales.
+    pub layout: ScaleLayout,
     /// The tensors that hold it.
     pub tensors: Vec<PlannedTensor>,
     /// The shard that holds them.
@@ -99,6 +106,11 @@ impl PlannedWeight {
     /// The tensor of that role.
     pub fn tensor(&self, role: PartRole) -> Option<&PlannedTensor> {
         self.tensors.iter().find(|t| t.role == role)
+    }
+
+    /// Whether its numbers pass through its step, and not as bytes beside it.
+    pub fn is_computed(&self) -> bool {
+        self.tensors.iter().any(|t| t.origin == Origin::Computed)
     }
 
     /// Bytes of all its tensors.

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use blockscale::format::{Format, ScaleElement};
+use blockscale::layout::ScaleLayout;
 
 use super::units::Unit;
-use super::{Piece, PlanError, PlannedWeight, Step, step};
-use crate::catalog::Catalog;
+use super::{Piece, PlanError, PlannedWeight, Step, layout, step};
+use crate::catalog::{Catalog, Encoding};
 use crate::checkpoint::Checkpoint;
 use crate::deepseek_v4::spell;
 use crate::dialect::Dialect;
@@ -31,6 +32,8 @@ pub(super) struct Settling<'a> {
     pub(super) recipe: &'a Recipe,
     /// Type of float scales in dialects that keep them in the model's dtype.
     pub(super) model_dtype: ScaleElement,
+    /// The layout in which block-scaled weights are written.
+    pub(super) layout: ScaleLayout,
     pub(super) groups: Groups,
 }
 
@@ -60,12 +63,21 @@ impl Settling<'_> {
             }
             Err(error) => return Err(error),
         };
+        if let (Step::Copy, Encoding::Ggml(_)) = (step, unit.encoding) {
+            return Err(PlanError::OnlyInGguf {
+                weight: unit.name,
+                found: unit.encoding.to_string(),
+            });
+        }
         let chooses = matches!(step, Step::Encode { .. } | Step::CastMxfp4 { .. });
         let shares = rule.share_global && chooses;
         let member = shares.then(|| rule.member(&unit.name)).flatten();
         let global_group = member.map(|member| self.groups.of(member.joined));
+        let result = step.result(&unit.encoding);
+        let source_layout = self.catalog.weights[unit.pieces[0].weight].layout;
         let unit = self.spelled(unit);
-        Ok(PlannedWeight {
+        let spelled = unit.clone();
+        let mut weight = PlannedWeight {
             tensors: self.tensors(&unit, &step, rule),
             rule: rule_index,
             expectation: step.expectation(&unit.encoding),
@@ -76,7 +88,17 @@ impl Settling<'_> {
             name: unit.name,
             shape: unit.shape,
             pieces: unit.pieces,
-        })
+            layout: ScaleLayout::Linear,
+        };
+        if let Encoding::Block(format) = result {
+            if source_layout != ScaleLayout::Linear && weight.step == Step::Copy {
+                weight.tensors = self.restored(&spelled, &format, rule);
+            }
+            if self.layout != ScaleLayout::Linear {
+                layout::bake(&mut weight, &format, source_layout, self.layout)?;
+            }
+        }
+        Ok(weight)
     }
 
     fn spelled(&self, unit: Unit) -> Unit {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{PlanError, PlanOptions, PlannedShard, PlannedWeight};
+use super::{PlanError, PlanOptions, PlannedShard, PlannedWeight, layout};
+use crate::catalog::{BAKED_KEY, Catalog};
 use crate::{NewTensor, lay_out};
 
 /// Puts the weights into shards in order and settles every byte range.
@@ -10,11 +11,11 @@ use crate::{NewTensor, lay_out};
 /// One file is called `model.safetensors` unless `numbered`.
 pub(super) fn place(
     weights: &mut [PlannedWeight],
+    catalog: &Catalog,
     options: &PlanOptions,
     numbered: bool,
 ) -> Result<Vec<PlannedShard>, PlanError> {
     let bounds = cut(weights, options.max_shard_bytes);
-    let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
     let numbered = numbered || bounds.len() > 1;
     let mut shards = Vec::with_capacity(bounds.len());
     for (i, range) in bounds.iter().cloned().enumerate() {
@@ -33,7 +34,7 @@ pub(super) fn place(
                 shape: t.shape.clone(),
             })
             .collect();
-        let layout = lay_out(&tensors, &metadata)?;
+        let layout = lay_out(&tensors, &metadata(members, catalog))?;
         let slots = members.iter_mut().flat_map(|w| {
             w.shard = i;
             &mut w.tensors
@@ -49,6 +50,19 @@ pub(super) fn place(
         });
     }
     Ok(shards)
+}
+
+/// `format: pt` is what loaders of PyTorch models ask for.
+fn metadata(weights: &[PlannedWeight], catalog: &Catalog) -> BTreeMap<String, String> {
+    let mut metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
+    let encoding = |w: &PlannedWeight| w.step.result(&catalog.weights[w.pieces[0].weight].encoding);
+    let baked = layout::listed(weights, encoding);
+    if !baked.is_empty() {
+        // Strings, lists and numbers only: nothing that JSON cannot hold.
+        let text = serde_json::to_string(&baked).unwrap_or_default();
+        metadata.insert(BAKED_KEY.to_owned(), text);
+    }
+    metadata
 }
 
 /// Ranges of weights, each of at most `limit` bytes where one weight allows it.

@@ -74,7 +74,7 @@ fn bound_db(from: &Encoding, to: &Format) -> f64 {
         // Values that lie on another grid fall on few points between two codes,
         // and their errors do not average out. What holds always is that E4M3
         // is off by 1/16 at most, which is 24.08 dB.
-        (_, _, Encoding::Block(_)) => 24.0,
+        _ if from.is_scaled() => 24.0,
         _ => 30.0,
     }
 }
@@ -89,8 +89,7 @@ const RECIPROCAL_BOUND_DB: f64 = 120.0;
 pub(super) fn to_plain(from: &Encoding, dtype: Dtype) -> Option<Step> {
     match from {
         Encoding::Plain(found) if *found == dtype => Some(Step::Copy),
-        _ if from.is_plain_float() || from.format().is_some() => Some(Step::Decode(dtype)),
-        _ => None,
+        _ => from.is_number().then_some(Step::Decode(dtype)),
     }
 }
 
@@ -103,8 +102,7 @@ pub(super) fn to_blocks(from: &Encoding, to: Format, rule: Option<ScaleRuleName>
     };
     match from {
         Encoding::Block(from) => Some(between_blocks(from, to, rule)),
-        _ if from.is_plain_float() => Some(Step::Encode { to, rule }),
-        Encoding::Plain(_) => None,
+        _ => from.is_number().then_some(Step::Encode { to, rule }),
     }
 }
 

@@ -55,7 +55,13 @@ pub(crate) fn family(encoding: &Encoding) -> &'static str {
             element: Element::E2m1,
             ..
         }) => "MXFP4",
+        Encoding::Block(Format {
+            element: Element::E2m3 | Element::E3m2,
+            ..
+        }) => "MXFP6",
         Encoding::Block(_) => "FP8",
+        Encoding::Grouped(_) => "INT",
+        Encoding::Ggml(_) => "GGUF",
         Encoding::Plain(Dtype::BF16) => "BF16",
         Encoding::Plain(Dtype::F16) => "F16",
         Encoding::Plain(Dtype::F32) => "F32",

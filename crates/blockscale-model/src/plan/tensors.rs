@@ -7,7 +7,7 @@ use super::settle::Settling;
 use super::units::Unit;
 use super::{Origin, PlannedTensor, SourceBytes, Step};
 use crate::catalog::{Encoding, Matrices, PartRole, TensorId, Weight, module_of};
-use crate::dialect::{Dialect, RowScale, Written};
+use crate::dialect::{BlockAxis, Dialect, RowScale, Written};
 use crate::header::tensor_bytes;
 use crate::recipe::{Rule, Target};
 
@@ -18,7 +18,9 @@ impl Settling<'_> {
             (Step::Copy, Encoding::Block(format)) if rule.to != Target::Keep => {
                 self.relabelled(unit, &format, rule)
             }
-            (Step::Copy, _) => self.copied(unit, rule),
+            (Step::Copy, _) | (_, Encoding::Grouped(_) | Encoding::Ggml(_)) => {
+                self.copied(unit, rule)
+            }
             (_, Encoding::Plain(dtype)) => {
                 vec![computed(
                     unit.name.clone(),
@@ -126,6 +128,19 @@ impl Settling<'_> {
         tensors
     }
 
+    /// A weight whose codes and scales are put back into rows; the scales of the
+    /// whole tensor are copied.
+    pub(super) fn restored(&self, unit: &Unit, format: &Format, rule: &Rule) -> Vec<PlannedTensor> {
+        let mut tensors = self.relabelled(unit, format, rule);
+        let rows = self.block_tensors(unit, format, rule);
+        for (tensor, computed) in tensors.iter_mut().zip(rows) {
+            if matches!(tensor.role, PartRole::Codes | PartRole::BlockScale) {
+                *tensor = computed;
+            }
+        }
+        tensors
+    }
+
     /// A stack may have one global scale a matrix: such a tensor keeps its shape.
     fn shaped_as(&self, id: TensorId, tensor: PlannedTensor) -> PlannedTensor {
         let raw = &self.checkpoint.tensors[id];
@@ -151,7 +166,7 @@ impl Settling<'_> {
         let parts = source.parts.iter().map(|part| {
             let raw = &self.checkpoint.tensors[part.tensor];
             let name = match (part.role, &rule.scale_name) {
-                (PartRole::Codes, _) if source.encoding.format().is_none() => unit.name.clone(),
+                (PartRole::Codes, _) if !source.encoding.is_scaled() => unit.name.clone(),
                 (PartRole::BlockScale, Some(suffix)) => format!("{module}{suffix}"),
                 _ => {
                     let suffix = raw.name.strip_prefix(source.module()).unwrap_or(&raw.name);
@@ -218,8 +233,15 @@ fn code_tensor(format: &Format, shape: &[usize], written: &Written) -> (Dtype, V
         Element::E4m3Fn => Dtype::F8_E4M3,
         Element::E5m2 => Dtype::F8_E5M2,
         _ => {
-            if let Some(last) = shape.last_mut() {
-                *last = format.row_bytes(*last);
+            if let Some(cols) = shape.pop() {
+                let bytes = format.row_bytes(cols);
+                match (written.block_axis, format.block) {
+                    (BlockAxis::Blocks, Block::Grid { cols: block, .. }) => {
+                        let block = format.row_bytes(block);
+                        shape.extend([bytes / block, block]);
+                    }
+                    _ => shape.push(bytes),
+                }
             }
             written.packed_dtype
         }

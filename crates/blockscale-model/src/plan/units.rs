@@ -10,6 +10,7 @@ use crate::finding::{Finding, Severity};
 use crate::recipe::Naming;
 
 /// A weight of the output before its tensors are settled.
+#[derive(Clone)]
 pub(super) struct Unit {
     pub(super) name: String,
     pub(super) shape: Vec<usize>,

@@ -18,7 +18,14 @@ const LEFT_ALONE: [&str; 6] = [
 ];
 
 /// Every way in which a weight has scales.
-const SCALED: [Stored; 3] = [Stored::Nvfp4, Stored::Mxfp4, Stored::Fp8];
+const SCALED: [Stored; 6] = [
+    Stored::Nvfp4,
+    Stored::Mxfp4,
+    Stored::Mxfp6,
+    Stored::Fp8,
+    Stored::Int,
+    Stored::Ggml,
+];
 
 /// Siblings that runtimes join into one matrix and that therefore have to share
 /// one NVFP4 global scale.

@@ -171,8 +171,14 @@ pub enum Stored {
     Nvfp4,
     /// MXFP4.
     Mxfp4,
+    /// MXFP6 of either element.
+    Mxfp6,
     /// FP8 with any scale.
     Fp8,
+    /// Integers in groups: AWQ, GPTQ, compressed-tensors, ModelOpt, MLX.
+    Int,
+    /// Blocks of ggml, from a GGUF file.
+    Ggml,
     /// Integers and everything else that is copied, never converted.
     Other,
 }
@@ -184,11 +190,14 @@ impl Stored {
             _ if encoding.is_plain_float() => Self::Plain,
             Encoding::Plain(_) => Self::Other,
             Encoding::Block(format) => match (format.element, format.scale) {
-                (Element::E4m3Fn | Element::E5m2, _) => Self::Fp8,
+                (Element::E4m3Fn | Element::E4m3Fnuz | Element::E5m2, _) => Self::Fp8,
+                (Element::E2m3 | Element::E3m2, _) => Self::Mxfp6,
                 (Element::E2m1, ScaleElement::E4m3Fn) => Self::Nvfp4,
                 (Element::E2m1, ScaleElement::E8m0Fnu) => Self::Mxfp4,
                 _ => Self::Other,
             },
+            Encoding::Grouped(_) => Self::Int,
+            Encoding::Ggml(_) => Self::Ggml,
         }
     }
 
@@ -198,7 +207,10 @@ impl Stored {
             Self::Plain => "plain",
             Self::Nvfp4 => "nvfp4",
             Self::Mxfp4 => "mxfp4",
+            Self::Mxfp6 => "mxfp6",
             Self::Fp8 => "fp8",
+            Self::Int => "int",
+            Self::Ggml => "ggml",
             Self::Other => "other",
         }
     }

@@ -6,3 +6,4 @@ mod common;
 mod field;
 mod pairing;
 mod refusals;
+mod tools;

@@ -24,7 +24,7 @@ fn refusal(tensors: &[NewTensor]) -> Refusal {
 fn codes_without_a_scale_are_refused_by_name() {
     for dtype in [Dtype::F8_E4M3, Dtype::F8_E5M2, Dtype::F4] {
         let refusal = refusal(&[tensor("layers.0.attn.wo_b.weight", dtype, &[4, 8])]);
-        let looked_for = ["weight_scale", "weight_scale_inv", "scale"]
+        let looked_for = ["weight_scale", "weight_scale_inv", "scale", "scales"]
             .map(|suffix| format!("layers.0.attn.wo_b.{suffix}"))
             .to_vec();
         assert_eq!(refusal.problem, ScaleProblem::Missing { dtype, looked_for });
@@ -41,7 +41,7 @@ fn codes_without_a_scale_are_refused_by_name() {
 fn fp8_under_a_name_that_no_scale_goes_with_is_refused() {
     let stacked = [
         tensor("experts.gate_up_proj", Dtype::F8_E4M3, &[2, 8, 8]),
-        tensor("experts.gate_up_proj_scale", Dtype::F32, &[2, 1, 1]),
+        tensor("experts.gate_up_proj_bias", Dtype::F32, &[2, 8]),
     ];
     let catalog = Catalog::of(&checkpoint(Value::Null, &[&stacked]));
     let refused: Vec<&str> = catalog.refusals.iter().map(|r| r.tensor.as_str()).collect();

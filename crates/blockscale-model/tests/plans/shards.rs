@@ -18,7 +18,10 @@ use crate::{document, plan, weight};
 const INDEX: &str = "model.safetensors.index.json";
 
 fn plan_in(checkpoint: &Checkpoint, recipe: &Recipe, max_shard_bytes: u64) -> Plan {
-    let options = PlanOptions { max_shard_bytes };
+    let options = PlanOptions {
+        max_shard_bytes,
+        ..PlanOptions::default()
+    };
     Plan::build(checkpoint, &Catalog::of(checkpoint), recipe, &options).unwrap()
 }
 

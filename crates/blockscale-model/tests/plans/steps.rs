@@ -3,7 +3,7 @@
 use blockscale::encode::ScaleRule;
 use blockscale::format::Format;
 use blockscale_model::catalog::PartRole;
-use blockscale_model::plan::{Expectation, Plan, PlannedWeight, Step};
+use blockscale_model::plan::{Expectation, Origin, Plan, PlannedWeight, Step};
 use blockscale_model::recipe::{Recipe, Target, generic};
 use blockscale_model::{Dtype, NewTensor};
 use serde_json::{Value, json};
@@ -46,29 +46,48 @@ fn block_ue8m0() -> [NewTensor; 2] {
 const SCALE_RULE_POWER_OF_TWO: &str = "to = \"fp8-block\"\nscale_rule = \"power-of-two\"";
 
 #[test]
-fn what_is_there_already_is_copied() {
-    let divisor = [
-        tensor("a.weight_packed", Dtype::U8, &[4, 32]),
-        tensor("a.weight_scale", Dtype::F8_E4M3, &[4, 4]),
-        tensor("a.weight_global_scale", Dtype::F32, &[1]),
+fn what_is_there_already_is_copied_under_the_names_of_its_dialect() {
+    let cases: [(&[NewTensor], Target, &[&str]); 5] = [
+        (
+            &[tensor("a.weight", Dtype::BF16, &[4, 8])],
+            Target::Bf16,
+            &["a.weight"],
+        ),
+        (
+            &[tensor("a.weight", Dtype::F32, &[4, 8])],
+            Target::F32,
+            &["a.weight"],
+        ),
+        (
+            &block(),
+            Target::Fp8Block,
+            &["a.weight", "a.weight_scale_inv"],
+        ),
+        (
+            &block_ue8m0(),
+            Target::Fp8BlockUe8m0,
+            &["a.weight", "a.weight_scale_inv"],
+        ),
+        (
+            &nvfp4("a", [4, 64]),
+            Target::Nvfp4,
+            &[
+                "a.input_scale",
+                "a.weight",
+                "a.weight_scale",
+                "a.weight_scale_2",
+            ],
+        ),
     ];
-    let cases: [(&[NewTensor], Target); 6] = [
-        (&[tensor("a.weight", Dtype::BF16, &[4, 8])], Target::Bf16),
-        (&[tensor("a.weight", Dtype::F32, &[4, 8])], Target::F32),
-        (&block(), Target::Fp8Block),
-        (&block_ue8m0(), Target::Fp8BlockUe8m0),
-        (&nvfp4("a", [4, 64]), Target::Nvfp4),
-        (&divisor, Target::Nvfp4),
-    ];
-    for (tensors, to) in cases {
+    for (tensors, to, expected) in cases {
         let planned = planned(tensors, &format!("to = \"{to}\""));
         assert_eq!(planned.step, Step::Copy, "{to}");
         assert_eq!(planned.expectation, Expectation::Exact);
         let mut names: Vec<&str> = planned.tensors.iter().map(|t| t.name.as_str()).collect();
-        let mut source: Vec<&str> = tensors.iter().map(|t| t.name.as_str()).collect();
         names.sort_unstable();
-        source.sort_unstable();
-        assert_eq!(names, source, "{to}");
+        assert_eq!(names, expected, "{to}");
+        let copied = planned.tensors.iter().all(|t| !t.copied_from().is_empty());
+        assert!(copied, "{to}");
     }
 }
 
@@ -159,7 +178,7 @@ fn other_blocks_and_elements_are_encoded_anew() {
         ],
     ];
     for tensors in sources {
-        for to in [Target::Fp8Block, Target::Fp8BlockUe8m0] {
+        for to in [Target::Fp8Block, Target::Fp8Tensor] {
             let format = to.format().unwrap();
             match step(tensors, to) {
                 Step::Encode { to, .. } => assert_eq!(to, format),
@@ -167,6 +186,32 @@ fn other_blocks_and_elements_are_encoded_anew() {
             }
         }
     }
+}
+
+#[test]
+fn mxfp4_is_cast_on_its_codes_where_scales_are_finer_or_powers_of_two() {
+    let mxfp4 = [
+        tensor("a.weight", Dtype::I8, &[256, 128]),
+        tensor("a.scale", Dtype::F8_E8M0, &[256, 8]),
+    ];
+    for to in [Target::Nvfp4, Target::Fp8BlockUe8m0] {
+        let format = to.format().unwrap();
+        assert_eq!(step(&mxfp4, to), Step::CastMxfp4 { to: format });
+    }
+}
+
+#[test]
+fn nvfp4_of_the_other_dialect_has_its_global_scale_restated() {
+    let divisor = [
+        tensor("a.weight_packed", Dtype::U8, &[4, 32]),
+        tensor("a.weight_scale", Dtype::F8_E4M3, &[4, 4]),
+        tensor("a.weight_global_scale", Dtype::F32, &[1]),
+    ];
+    let planned = planned(&divisor, "to = \"nvfp4\"");
+    assert_eq!(planned.step, Step::RestateGlobal { to: Format::NVFP4 });
+    let global = planned.tensor(PartRole::GlobalScale).unwrap();
+    assert_eq!(global.name, "a.weight_scale_2");
+    assert!(matches!(global.origin, Origin::Reciprocal(_)));
 }
 
 #[test]

@@ -54,11 +54,15 @@ fn generic_recipe_decodes_block_scaled_weights_whatever_their_name() {
             assert_eq!(target(&recipe, name, FP8, &MATRIX), to, "{name}");
         }
     }
+}
+
+#[test]
+fn scaled_weights_that_are_left_alone_do_not_stay_in_a_second_format() {
     let recipe = generic(Target::Fp8Block, vec![], vec![]);
-    assert_eq!(
-        target(&recipe, "lm_head.weight", NVFP4, &MATRIX),
-        Target::Keep
-    );
+    let of = |encoding| target(&recipe, "lm_head.weight", encoding, &MATRIX);
+    assert_eq!(of(NVFP4), Target::Bf16);
+    assert_eq!(of(FP8), Target::Fp8Block);
+    assert_eq!(of(BF16), Target::Keep);
 }
 
 #[test]

@@ -158,13 +158,31 @@ fn keys_that_contradict_the_target_are_refused() {
             Target::Fp8Block,
         ),
     ];
+    const MODULES: &str = "modules = [{ name = \"ab\", rows = [\"a\", \"b\"] }]";
     for (lines, key, to) in cases {
+        let lines = &format!("{lines}\n{MODULES}");
         let recipe = "r".to_owned();
         let expected = RecipeError::Contradiction {
             recipe,
             rule: 1,
             key,
             to,
+        };
+        assert_eq!(one_rule(lines).unwrap_err(), expected, "{lines}");
+    }
+}
+
+#[test]
+fn keys_about_modules_need_modules() {
+    for (lines, key) in [
+        ("to = \"bf16\"\nfuse = true", "fuse"),
+        ("to = \"nvfp4\"\nshare_global = true", "share_global"),
+    ] {
+        let recipe = "r".to_owned();
+        let expected = RecipeError::NeedsModules {
+            recipe,
+            rule: 1,
+            key,
         };
         assert_eq!(one_rule(lines).unwrap_err(), expected, "{lines}");
     }

@@ -65,6 +65,13 @@ impl E5m2 {
     /// Magnitudes above 57344, infinity included, become 57344 with the sign kept, although the
     /// type has an infinity: a weight that overflowed is better large than infinite. Zero, and what
     /// rounds to it, keeps its sign. NaN becomes `0x7F` or, with the sign set, `0xFF`.
+    ///
+    /// ```
+    /// use blockscale::element::E5m2;
+    ///
+    /// assert_eq!(E5m2::from_f32(1.1).to_f32(), 1.0);
+    /// assert_eq!(E5m2::from_f32(f32::INFINITY), E5m2::MAX);
+    /// ```
     pub const fn from_f32(x: f32) -> Self {
         let magnitude = if x.is_nan() {
             0x7f

@@ -3,6 +3,9 @@
 use super::{Block, Format, Packing};
 
 /// Size of a matrix, or of a run of its rows, in elements.
+///
+/// In [`layout`](crate::layout), where matrices of codes and of scales are moved, it counts their
+/// bytes or scales instead; the functions there say which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Number of rows; in a weight, the outputs.
@@ -29,6 +32,13 @@ impl Shape {
 
 impl Format {
     /// Bytes that the codes of one row take. A row whose last byte is not full has zeros there.
+    ///
+    /// ```
+    /// use blockscale::Format;
+    ///
+    /// assert_eq!(Format::NVFP4.row_bytes(33), 17);
+    /// assert_eq!(Format::FP8_BLOCK.row_bytes(33), 33);
+    /// ```
     pub const fn row_bytes(&self, cols: usize) -> usize {
         let bits = self.code_stride();
         // Eight columns at a time, lest the number of bits overflow.
@@ -77,6 +87,14 @@ impl Format {
     /// Rows that one row of scales covers, at least 1, in a tensor of `rows_of_tensor` rows.
     ///
     /// A run of rows that is worked on by itself starts at a multiple of it.
+    ///
+    /// ```
+    /// use blockscale::Format;
+    ///
+    /// assert_eq!(Format::NVFP4.block_rows(300), 1);
+    /// assert_eq!(Format::FP8_BLOCK.block_rows(300), 128);
+    /// assert_eq!(Format::FP8_TENSOR.block_rows(300), 300);
+    /// ```
     pub fn block_rows(&self, rows_of_tensor: usize) -> usize {
         match self.block {
             Block::Grid { rows, .. } => rows.max(1),

@@ -15,6 +15,17 @@ pub use parts::{Block, Element, GlobalScale, Packing, ScaleElement};
 /// bytes, one for each block of the grid; blocks at the right and bottom edge cover what is there.
 ///
 /// The fields are public: any combination is a format that can be decoded and encoded.
+///
+/// ```
+/// use blockscale::format::Format;
+/// use blockscale::{ScaleElement, Shape};
+///
+/// // compressed-tensors stores FP8 block scales in the type of the model.
+/// let format = Format { scale: ScaleElement::Bf16, ..Format::FP8_BLOCK };
+/// assert_eq!(format.scale_bytes(Shape::new(256, 256)), Some(2 * 2 * 2));
+/// assert_eq!(format.to_string(), "E4M3 128x128, BF16 scale");
+/// assert_eq!(Format::FP8_BLOCK.to_string(), "FP8 128x128");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
     /// Type of the codes.

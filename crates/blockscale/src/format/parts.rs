@@ -4,7 +4,16 @@ use half::{bf16, f16};
 
 use crate::element::{E2m1, E2m3, E3m2, E4m3Fn, E4m3Fnuz, E5m2, E8m0Fnu, EncodePolicy};
 
-/// Type of the codes of a block format.
+/// Type of the codes of a block format: the types of [`element`](crate::element) as a value.
+///
+/// ```
+/// use blockscale::Element;
+///
+/// let element = Element::E2m1;
+/// assert_eq!((element.bits(), element.max_finite()), (4, 6.0));
+/// assert_eq!(element.encode(-2.9), 0xd);
+/// assert_eq!(element.decode(0xd), -3.0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Element {
@@ -161,6 +170,14 @@ impl ScaleElement {
     /// The exact value of one scale from its little-endian bytes.
     ///
     /// NaN where `scale` does not have [`bytes`](Self::bytes) bytes: no number could be right.
+    ///
+    /// ```
+    /// use blockscale::ScaleElement;
+    ///
+    /// // UE8M0 scales are often stored as U8: 120 is 2^-7 there, not 120.
+    /// assert_eq!(ScaleElement::E8m0Fnu.decode(&[120]), 0.0078125);
+    /// assert_eq!(ScaleElement::E4m3Fn.decode(&[56]), 1.0);
+    /// ```
     pub fn decode(self, scale: &[u8]) -> f32 {
         match (self, scale) {
             (Self::E4m3Fn, &[code]) => E4m3Fn::from_bits(code).to_f32(),

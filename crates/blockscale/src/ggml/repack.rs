@@ -84,6 +84,21 @@ pub fn pack_mxfp4(
 ///
 /// [`GgmlError`] where a slice is not as long as `shape` asks for, or its rows are no whole number
 /// of blocks.
+///
+/// ```
+/// use blockscale::Shape;
+/// use blockscale::ggml::unpack_nvfp4;
+///
+/// // One block: four scales, and of the first 16 codes columns 0 and 8 in one byte.
+/// let mut block = [0; 36];
+/// block[..4].copy_from_slice(&[0x38, 0x30, 0x28, 0x20]);
+/// block[4] = 0x72;
+/// let (mut codes, mut scales) = ([0; 32], [0; 4]);
+/// unpack_nvfp4(Shape::new(1, 64), &block, &mut codes, &mut scales)?;
+/// assert_eq!(scales, [0x38, 0x30, 0x28, 0x20]);
+/// assert_eq!(codes[..5], [0x02, 0, 0, 0, 0x07]);
+/// # Ok::<(), blockscale::ggml::GgmlError>(())
+/// ```
 pub fn unpack_nvfp4(
     shape: Shape,
     rows: &[u8],

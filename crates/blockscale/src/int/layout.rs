@@ -111,7 +111,12 @@ impl IntFormat {
         }
     }
 
-    pub(super) fn check_bits(&self) -> Result<(), IntError> {
+    /// Checks that the layout has integers of this width.
+    ///
+    /// # Errors
+    ///
+    /// [`IntError::Bits`] if it has none.
+    pub fn check_bits(&self) -> Result<(), IntError> {
         if self.layout.takes(self.bits) {
             return Ok(());
         }

@@ -30,6 +30,22 @@ pub const fn cutlass_code_shape(shape: Shape) -> Option<Shape> {
 /// # Errors
 ///
 /// [`LenMismatch`] where `codes` or `out` is not as long as `shape`, in bytes, asks for.
+///
+/// ```
+/// use blockscale::Shape;
+/// use blockscale::layout::{crop_cutlass_codes, pad_cutlass_codes};
+///
+/// // Two rows of 16 codes become 32 rows of 32.
+/// let (shape, codes) = (Shape::new(2, 8), [0x21; 16]);
+/// let mut padded = [0xff; 32 * 16];
+/// pad_cutlass_codes(shape, &codes, &mut padded)?;
+/// assert_eq!(padded[7..9], [0x21, 0]);
+///
+/// let mut back = [0; 16];
+/// crop_cutlass_codes(shape, &padded, &mut back)?;
+/// assert_eq!(back, codes);
+/// # Ok::<(), blockscale::LenMismatch>(())
+/// ```
 pub fn pad_cutlass_codes(shape: Shape, codes: &[u8], out: &mut [u8]) -> Result<(), LenMismatch> {
     let padded = check(shape, codes, out)?;
     out.fill(0);

@@ -107,6 +107,15 @@ pub const fn w13_place(shuffle: RowShuffle, rows: usize, row: usize) -> usize {
 /// eight rows of gate, eight of up, in turn.
 ///
 /// Source: DeepGEMM, `transform_weights_for_mega_moe`.
+///
+/// ```
+/// use blockscale::layout::{gate_up_eights_place, gate_up_eights_source};
+///
+/// // 64 rows: gate is 0..32, up is 32..64.
+/// let first = [0, 7, 8, 15, 16].map(|place| gate_up_eights_source(64, place));
+/// assert_eq!(first, [0, 7, 32, 39, 8]);
+/// assert_eq!(gate_up_eights_place(64, 39), 15);
+/// ```
 pub const fn gate_up_eights_source(rows: usize, place: usize) -> usize {
     let (pair, within) = (place / 16, place % 16);
     match within / 8 {

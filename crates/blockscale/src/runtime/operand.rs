@@ -186,6 +186,22 @@ impl<'a> Operand<'a> {
 /// the two do not have the same number of columns.
 ///
 /// A gated kernel then multiplies `silu` of each gate with its up; that is left to the caller.
+///
+/// ```
+/// use blockscale::runtime::{Kernel, Operand, product_at};
+/// use blockscale::Shape;
+///
+/// // One token and four rows of weight, 128 columns each: all codes 1 (0x38).
+/// let kernel = Kernel::DeepGemmSm90;
+/// let column = |scale: f32| [scale, 0.0, 0.0, 0.0].map(f32::to_le_bytes); // padded to 16 bytes
+/// let (a, a_scales) = ([0x38; 128], column(0.5));
+/// let (b, b_scales) = ([0x38; 4 * 128], 0.25_f32.to_le_bytes());
+/// let a = Operand::activations(kernel, 1, Shape::new(1, 128), &a, a_scales.as_flattened(), &[])?;
+/// let b = Operand::weight(kernel, 1, Shape::new(4, 128), &b, &b_scales, &[])?;
+/// assert_eq!(product_at(&a, &b, 0, 0, 3), Some(128.0 * 0.5 * 0.25));
+/// assert_eq!(product_at(&a, &b, 0, 0, 4), None);
+/// # Ok::<(), blockscale::layout::LayoutError>(())
+/// ```
 pub fn product_at(
     activations: &Operand<'_>,
     weight: &Operand<'_>,

@@ -1,0 +1,7 @@
+//! Checkpoints in the memory of runtimes: what passes, what is skipped, and what is found.
+
+mod checkpoint;
+mod converted;
+mod joined;
+mod limits;
+mod skipped;
