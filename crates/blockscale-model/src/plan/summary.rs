@@ -151,10 +151,10 @@ impl fmt::Display for SummaryLine {
     /// `61 wo_a NVFP4 -> FP8`, or for joined modules
     /// `91 compressors -> BF16 (61 main + 30 indexer)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let label = if self.label.is_empty() {
-            "weights"
-        } else {
-            &self.label
+        let label = match (self.label.as_str(), self.count) {
+            ("", 1) => "weight",
+            ("", _) => "weights",
+            (label, _) => label,
         };
         write!(f, "{} {label}", self.count)?;
         if self.copied {
