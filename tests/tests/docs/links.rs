@@ -76,8 +76,8 @@ fn paths_in_the_text_exist() {
             let Line::Prose(line) = line else { continue };
             let (_, code) = spans(line);
             let is_path = |span: &&str| {
-                let placeholder = span.contains(['*', '<', ' ']) || span.contains("NAME");
-                FOLDERS.iter().any(|folder| span.starts_with(folder)) && !placeholder
+                let pattern = span.contains(['*', '<', ' ']) || span.contains("NAME");
+                FOLDERS.iter().any(|folder| span.starts_with(folder)) && !pattern
             };
             for path in code.into_iter().filter(is_path) {
                 let there = root().join(path).exists();

@@ -1,10 +1,12 @@
 //! Weights written in a runtime's layout, read back, and never laid out twice.
 
+use blockscale::format::Format;
 use blockscale::layout::{RowShuffle, ScaleLayout};
 use blockscale_convert::{ConvertError, ConvertOptions, VerifyOptions};
-use blockscale_model::catalog::BAKED_KEY;
+use blockscale_model::catalog::{BAKED_KEY, Encoding};
+use blockscale_model::dialect::Dialect;
 use blockscale_model::plan::PlanError;
-use blockscale_model::recipe::Target;
+use blockscale_model::recipe::{Target, generic};
 use tempfile::tempdir;
 
 use crate::files::data;
@@ -158,4 +160,32 @@ fn a_limit_that_does_not_hold_a_plane_is_an_error() {
     };
     let error = source.convert(&plan, out.path(), &options).unwrap_err();
     assert!(matches!(error, ConvertError::Memory { .. }), "{error}");
+}
+
+#[test]
+fn a_divisor_that_is_kept_while_a_layout_is_undone_stays_a_divisor() {
+    let (baked, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let options = ConvertOptions::default();
+    let source = source("modelopt-nvfp4-llama");
+    let mut recipe = to(Target::Nvfp4);
+    recipe.dialect = Some(Dialect::CompressedTensors);
+    let plan = source.plan_in(&recipe, ScaleLayout::Tiles128x4).unwrap();
+    source.convert(&plan, baked.path(), &options).unwrap();
+    let baked = Opened::new(baked.path());
+
+    let kept = "model.layers.0.mlp.down_proj.weight";
+    let decode_the_rest = generic(Target::Bf16, Vec::new(), vec![kept.parse().unwrap()]);
+    baked
+        .convert(&baked.plan(&decode_the_rest), out.path(), &options)
+        .unwrap();
+    let output = Opened::new(out.path());
+    let weight = output.catalog.weight(kept).unwrap();
+    assert_eq!(weight.encoding, Encoding::Block(Format::NVFP4_DIVISOR));
+    assert_eq!(weight.layout, ScaleLayout::Linear);
+    assert_eq!(output.decode(kept), baked.decode(kept));
+    let names = output.tensor_names();
+    assert!(
+        names.contains(&"model.layers.0.mlp.down_proj.weight_global_scale"),
+        "{names:?}"
+    );
 }

@@ -92,7 +92,7 @@ impl Dialect {
     /// The dialect in which a format is usually written.
     pub(crate) fn usual(format: &Format) -> Self {
         match (format.element, format.block) {
-            (Element::E2m1, _) if format.global != GlobalScale::None => Self::Modelopt,
+            (Element::E2m1, _) if format.global == GlobalScale::Multiplier => Self::Modelopt,
             (Element::E4m3Fn, Block::Grid { rows, .. }) if rows > 1 => Self::Deepseek,
             _ => Self::CompressedTensors,
         }

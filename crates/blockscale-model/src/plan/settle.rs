@@ -150,17 +150,20 @@ impl Settling<'_> {
                     format: format.to_string(),
                     dialect,
                 })?;
-        // Float scales that are there already keep their own type.
-        let kept = unit.encoding.format().filter(|from| {
-            is_float(from.scale)
-                && is_float(format.scale)
-                && dialect == Dialect::CompressedTensors
-                && Format {
-                    scale: format.scale,
-                    ..**from
-                } == format
-        });
-        Ok(Some(kept.copied().unwrap_or(format)))
+        let source = unit.encoding.format();
+        let rescaled = source.filter(|from| from.element == format.element);
+        Ok(Some(match rescaled {
+            // Scales of FP8 that is there already are written as they are: rounding
+            // them to the model's dtype would round every code again.
+            Some(from) if dialect == Dialect::CompressedTensors && is_float(format.scale) => {
+                let scale = match from.scale {
+                    scale if is_float(scale) => scale,
+                    _ => ScaleElement::F32,
+                };
+                Format { scale, ..format }
+            }
+            _ => format,
+        }))
     }
 }
 

@@ -112,12 +112,11 @@ fn between_blocks(from: &Format, to: Format, rule: ScaleRule) -> Step {
     if *from == to && (any_scale || exponents) {
         return Step::Copy;
     }
-    if to.global != GlobalScale::None
-        && (Format {
-            global: to.global,
-            ..*from
-        }) == to
-    {
+    let restated = Format {
+        global: to.global,
+        ..*from
+    };
+    if restated == to && from.global != to.global && to.global != GlobalScale::None {
         return Step::RestateGlobal { to };
     }
     let castable = (Format {

@@ -128,14 +128,19 @@ impl Settling<'_> {
         tensors
     }
 
-    /// A weight whose codes and scales are put back into rows; the scales of the
-    /// whole tensor are copied.
+    /// A weight whose codes and scales are put back into rows, under the names that
+    /// its rule gives them; the scales of the whole tensor are copied.
     pub(super) fn restored(&self, unit: &Unit, format: &Format, rule: &Rule) -> Vec<PlannedTensor> {
-        let mut tensors = self.relabelled(unit, format, rule);
-        let rows = self.block_tensors(unit, format, rule);
-        for (tensor, computed) in tensors.iter_mut().zip(rows) {
-            if matches!(tensor.role, PartRole::Codes | PartRole::BlockScale) {
-                *tensor = computed;
+        let mut tensors = match rule.to {
+            Target::Keep => self.copied(unit, rule),
+            _ => self.relabelled(unit, format, rule),
+        };
+        for rows in self.block_tensors(unit, format, rule) {
+            let in_rows = matches!(rows.role, PartRole::Codes | PartRole::BlockScale);
+            let tensor = tensors.iter_mut().find(|t| t.role == rows.role && in_rows);
+            if let Some(tensor) = tensor {
+                let name = std::mem::take(&mut tensor.name);
+                *tensor = PlannedTensor { name, ..rows };
             }
         }
         tensors

@@ -3,6 +3,7 @@
 use blockscale::encode::ScaleRule;
 use blockscale::format::Format;
 use blockscale_model::catalog::PartRole;
+use blockscale_model::dialect::Dialect;
 use blockscale_model::plan::{Expectation, Origin, Plan, PlannedWeight, Step};
 use blockscale_model::recipe::{Recipe, Target, generic};
 use blockscale_model::{Dtype, NewTensor};
@@ -355,4 +356,31 @@ fn fp8_of_modelopt_becomes_blocks_without_a_rounding() {
     assert_eq!(plan.weights.iter().filter(|w| w.step == spread).count(), 7);
     assert_eq!(plan.summary.copied, 5);
     assert_eq!(plan.dropped.len(), 7);
+}
+
+#[test]
+fn global_scale_is_not_inverted_where_it_is_applied_the_same_way() {
+    let rule = "to = \"nvfp4\"\nscale_rule = \"power-of-two\"";
+    let planned = planned(&nvfp4("a", [4, 64]), rule);
+    assert!(
+        matches!(planned.step, Step::Encode { .. }),
+        "{:?}",
+        planned.step
+    );
+}
+
+#[test]
+fn scales_of_fp8_are_not_rounded_to_the_dtype_of_the_model() {
+    let config = json!({ "dtype": "bfloat16" });
+    let mut recipe = generic(Target::Fp8Block, vec![], vec![]);
+    recipe.dialect = Some(Dialect::CompressedTensors);
+    let step = |tensors: &[NewTensor]| {
+        let plan = plan(&checkpoint(config.clone(), &[tensors]), &recipe);
+        weight(&plan, "a.weight").step
+    };
+    let to = Format::FP8_BLOCK;
+    assert_eq!(step(&block_ue8m0()), Step::WidenScales { to });
+    assert_eq!(step(&block()), Step::Copy);
+    let single = fp8([256, 256], Dtype::F32, &[]);
+    assert_eq!(step(&single), Step::SpreadScale { to });
 }
