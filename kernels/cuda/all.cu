@@ -1,0 +1,11 @@
+// The image: every kernel in one.
+#include "decode.cu"
+#include "encode.cu"
+#include "encode_any.cu"
+#include "layout_deepgemm.cu"
+#include "layout_marlin.cu"
+#include "layout_rows.cu"
+#include "layout_tiles.cu"
+#include "numbers.cu"
+#include "stats.cu"
+#include "transcode.cu"
