@@ -152,9 +152,17 @@ impl Format {
         Self { packing, ..self }
     }
 
-    /// The scale that elements are multiplied by, from the bytes of a block's scale and the global
-    /// one.
-    pub(crate) fn effective_scale(&self, scale: &[u8], global: f32) -> f32 {
+    /// The scale that elements are multiplied by, from the little-endian bytes of a block's scale and
+    /// the global one; NaN where `scale` does not have the bytes of one scale.
+    ///
+    /// ```
+    /// use blockscale::Format;
+    ///
+    /// assert_eq!(Format::NVFP4.effective_scale(&[0x40], 0.25), 0.5);
+    /// assert_eq!(Format::NVFP4_DIVISOR.effective_scale(&[0x40], 4.0), 0.5);
+    /// assert_eq!(Format::MXFP4.effective_scale(&[120], f32::NAN), 0.0078125);
+    /// ```
+    pub fn effective_scale(&self, scale: &[u8], global: f32) -> f32 {
         self.combine(self.scale.decode(scale), global)
     }
 

@@ -1,0 +1,4 @@
+// Scales of both levels of a weight; row and column count scales.
+fn source(row: u32, col: u32) -> u32 {
+    return scale_a(row, col);
+}
