@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use thiserror::Error;
 
+use crate::kernels;
+
 /// The exit code of a command line that can't be understood, the same as the tool's.
 pub(crate) const USAGE_EXIT_CODE: u8 = 2;
 
@@ -26,6 +28,13 @@ Usage: cargo xtask <COMMAND>
   test     Everything that continuous integration runs: formatting, clippy, docs, the core on a
            target without std, all tests. --fast leaves out the docs and that target.
              cargo xtask test --fast
+  kernels  Compiles the CUDA kernels into the image that blockscale-cuda carries, with a compiler from
+           PyPI where there is none of that version. --check only sees whether the image is of
+           these sources, as the tests do.
+             cargo xtask kernels
+  wasm     Builds the package for browsers under target/web/pkg, with and without 128-bit vectors,
+           and prints its sizes. Installs what it needs under target/tools.
+             cargo xtask wasm
   help     This text.
              cargo xtask help
 
@@ -40,6 +49,10 @@ pub(crate) enum Task {
     Help,
     /// Check the workspace.
     Test(Scope),
+    /// Compile the CUDA kernels, or check their image.
+    Kernels(kernels::Mode),
+    /// Build the package for browsers.
+    Wasm,
     /// Convert the sample checkpoint.
     Demo,
     /// Run the tool with these arguments, the program's name first.
@@ -55,10 +68,12 @@ pub(crate) enum Scope {
     Fast,
 }
 
-/// An argument that `cargo xtask test` doesn't know.
+/// An argument that a command of this crate doesn't know.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`cargo xtask test` takes only `--fast`, not `{}`", found.display())]
+#[error("`cargo xtask {command}` takes only `{takes}`, not `{}`", found.display())]
 pub(crate) struct UnknownArgument {
+    command: &'static str,
+    takes: &'static str,
     found: OsString,
 }
 
@@ -73,7 +88,11 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task, Un
         [word] if word == "help" || word == "--help" || word == "-h" => Ok(Task::Help),
         [word] if word == "convert" => Ok(Task::Demo),
         [word, flags @ ..] if word == "test" => parse_test(flags),
-        [word, of] if word == "help" && of == "test" => Ok(Task::Help),
+        [word, flags @ ..] if word == "kernels" => parse_kernels(flags),
+        [word, flags @ ..] if word == "wasm" => parse_wasm(flags),
+        [word, of] if word == "help" && ["test", "kernels", "wasm"].iter().any(|w| of == w) => {
+            Ok(Task::Help)
+        }
         _ => Ok(Task::Tool(
             std::iter::once("blockscale".into()).chain(args).collect(),
         )),
@@ -88,12 +107,44 @@ fn parse_test(flags: &[OsString]) -> Result<Task, UnknownArgument> {
         }
         if flag != "--fast" {
             return Err(UnknownArgument {
+                command: "test",
+                takes: "--fast",
                 found: flag.clone(),
             });
         }
         scope = Scope::Fast;
     }
     Ok(Task::Test(scope))
+}
+
+fn parse_kernels(flags: &[OsString]) -> Result<Task, UnknownArgument> {
+    let mut mode = kernels::Mode::Build;
+    for flag in flags {
+        if flag == "--help" || flag == "-h" {
+            return Ok(Task::Help);
+        }
+        if flag != "--check" {
+            return Err(UnknownArgument {
+                command: "kernels",
+                takes: "--check",
+                found: flag.clone(),
+            });
+        }
+        mode = kernels::Mode::Check;
+    }
+    Ok(Task::Kernels(mode))
+}
+
+fn parse_wasm(flags: &[OsString]) -> Result<Task, UnknownArgument> {
+    match flags.first() {
+        None => Ok(Task::Wasm),
+        Some(flag) if flag == "--help" || flag == "-h" => Ok(Task::Help),
+        Some(flag) => Err(UnknownArgument {
+            command: "wasm",
+            takes: "--help",
+            found: flag.clone(),
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +168,10 @@ mod tests {
             &["-h"],
             &["test", "--help"],
             &["help", "test"],
+            &["help", "kernels"],
+            &["kernels", "--help"],
+            &["wasm", "--help"],
+            &["help", "wasm"],
         ] {
             assert_eq!(parse_words(words), Ok(Task::Help), "{words:?}");
         }
@@ -154,6 +209,33 @@ mod tests {
     }
 
     #[test]
+    fn kernels_are_compiled_unless_only_checked() {
+        assert_eq!(
+            parse_words(&["kernels"]),
+            Ok(Task::Kernels(kernels::Mode::Build))
+        );
+        assert_eq!(
+            parse_words(&["kernels", "--check"]),
+            Ok(Task::Kernels(kernels::Mode::Check))
+        );
+        let error = parse_words(&["kernels", "--quick"]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`cargo xtask kernels` takes only `--check`, not `--quick`"
+        );
+    }
+
+    #[test]
+    fn wasm_takes_no_flags() {
+        assert_eq!(parse_words(&["wasm"]), Ok(Task::Wasm));
+        let error = parse_words(&["wasm", "--quick"]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`cargo xtask wasm` takes only `--help`, not `--quick`"
+        );
+    }
+
+    #[test]
     fn unknown_words_are_left_to_the_tool() {
         assert_eq!(
             parse_words(&["inspect", "model", "--json"]),
@@ -171,7 +253,9 @@ mod tests {
 
     #[test]
     fn help_shows_a_real_example_of_each_command() {
-        for command in ["convert", "inspect", "verify", "sample", "test", "help"] {
+        for command in [
+            "convert", "inspect", "verify", "sample", "test", "kernels", "wasm", "help",
+        ] {
             assert!(
                 HELP.contains(&format!("\n             cargo xtask {command}")),
                 "{command}"

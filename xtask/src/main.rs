@@ -1,11 +1,15 @@
 //! The project's chores: `cargo xtask test`, a first conversion with nothing to prepare, and every
 //! command of the tool itself, built with optimisation.
 
+mod apt;
 mod commands;
 mod flags;
+mod graphics;
+mod kernels;
 mod process;
 mod test_data;
 mod toolchain;
+mod wasm;
 
 use std::env;
 use std::path::Path;
@@ -25,6 +29,20 @@ fn main() -> ExitCode {
             Err(failure) => {
                 eprintln!("error: {failure}");
                 failure.exit_code()
+            }
+        },
+        Ok(Task::Kernels(mode)) => match kernels::run(workspace_root(), mode) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        Ok(Task::Wasm) => match wasm::run_all(workspace_root()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
             }
         },
         Ok(Task::Demo) => demo_in(workspace_root()),

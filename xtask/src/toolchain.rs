@@ -6,16 +6,16 @@
 //! root); rustup fetches it. A way that needs the network has a time limit.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::process::{Failure, Limit, first_line, run_limited};
+use crate::apt;
+use crate::process::{Limit, first_line, run_limited};
 
 const SYSTEM_CARGO: &str = "/usr/bin/cargo";
 const SYSTEM_RUSTC: &str = "/usr/bin/rustc";
 const SYSTEM_PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
-const APT_LIMIT: Duration = Duration::from_secs(240);
 const RUSTUP_LIMIT: Duration = Duration::from_secs(60);
 
 /// A target and the part of the standard library that it has.
@@ -25,12 +25,22 @@ pub(crate) struct Target {
     pub(crate) triple: &'static str,
     /// The crates that `-Zbuild-std` is to build from source.
     pub(crate) std_crates: &'static str,
+    /// The variable that names its linker to cargo, where it needs LLVM's.
+    pub(crate) lld: Option<&'static str>,
 }
 
 /// A microcontroller: no operating system, so no std for any crate to link.
 pub(crate) const NO_STD: Target = Target {
     triple: "thumbv7em-none-eabi",
     std_crates: "core,alloc",
+    lld: None,
+};
+
+/// A browser's WebAssembly.
+pub(crate) const WASM: Target = Target {
+    triple: "wasm32-unknown-unknown",
+    std_crates: "std,panic_abort",
+    lld: Some("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER"),
 };
 
 /// A toolchain that can build for a target.
@@ -58,6 +68,9 @@ impl Toolchain {
                 .env("RUSTC", SYSTEM_RUSTC)
                 // `cargo run` points it at the libraries of another compiler.
                 .env_remove("LD_LIBRARY_PATH");
+            if let (Some(variable), Some(lld)) = (target.lld, rust_lld()) {
+                command.env(variable, lld);
+            }
         }
         command
     }
@@ -116,8 +129,7 @@ impl Machine {
         Self {
             has_target: has_target(target),
             has_system_sources: check_system_sources().is_ok(),
-            has_apt_as_root: Path::new("/usr/bin/apt-get").exists()
-                && first_line("id", &["-u"]).as_deref() == Some("0"),
+            has_apt_as_root: apt::is_usable(),
             has_rustup: first_line("rustup", &["--version"]).is_some(),
         }
     }
@@ -155,7 +167,7 @@ impl Way {
             Self::UseTarget => Ok(Toolchain::Current),
             Self::UseSystemSources => Ok(Toolchain::SystemSources),
             Self::InstallSystemSources => {
-                install_system_sources(logs).map_err(|failure| failure.to_string())?;
+                apt::install(&SYSTEM_PACKAGES, logs).map_err(|failure| failure.to_string())?;
                 check_system_sources().map(|()| Toolchain::SystemSources)
             }
             Self::InstallTarget => {
@@ -173,38 +185,19 @@ impl Way {
     }
 }
 
+/// LLVM's linker as rustup's toolchain brings it; the system's Rust may come without.
+fn rust_lld() -> Option<PathBuf> {
+    let libraries = first_line("rustc", &["--print", "target-libdir"])?;
+    let lld = Path::new(&libraries).parent()?.join("bin/rust-lld");
+    lld.exists().then_some(lld)
+}
+
 fn has_target(target: Target) -> bool {
     first_line(
         "rustc",
         &["--print", "target-libdir", "--target", target.triple],
     )
     .is_some_and(|folder| Path::new(&folder).exists())
-}
-
-/// The packages are fetched first, so that the time limit never meets one half installed.
-fn install_system_sources(logs: &Path) -> Result<(), Failure> {
-    let run_apt = |args: &[&str], log: &str| {
-        let mut command = Command::new("apt-get");
-        command.args(args).args(["-o", "DPkg::Lock::Timeout=60"]);
-        command.env("DEBIAN_FRONTEND", "noninteractive");
-        run_limited(
-            &mut command,
-            &Limit {
-                time: APT_LIMIT,
-                log: &logs.join(log),
-            },
-        )
-    };
-    let install = |more: &[&str], log: &str| {
-        let mut args = vec!["install", "-y", "--no-install-recommends"];
-        args.extend(more);
-        args.extend(SYSTEM_PACKAGES);
-        run_apt(&args, log)
-    };
-    // One source out of reach fails the update, and may not be the one that matters.
-    let _ = run_apt(&["update"], "apt-update.log");
-    install(&["--download-only"], "apt-download.log")?;
-    install(&[], "apt-install.log")
 }
 
 fn check_system_sources() -> Result<(), String> {

@@ -6,10 +6,13 @@ use std::str::FromStr;
 
 use blockscale::layout::ScaleLayout;
 use blockscale::runtime::Runtime;
+use blockscale_model::catalog::RowOrder;
 use blockscale_model::dialect::Dialect;
-use blockscale_model::recipe::{Pattern, Target};
+use blockscale_model::recipe::{Pattern, ScaleRuleName, SchemeName, Target};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+use crate::device::DeviceChoice;
 
 /// Reads, converts and checks checkpoints of block-scaled low-precision weights.
 #[derive(Debug, Parser)]
@@ -39,9 +42,23 @@ pub(crate) enum Command {
         after_help = "Examples:\n  blockscale verify DeepSeek-V4-Pro-NVFP4 out\n  blockscale verify out --runtime deepgemm-sm100"
     )]
     Verify(VerifyArgs),
+    /// Say what is different between two checkpoints
+    #[command(after_help = "Example:\n  blockscale diff before after --top 20")]
+    Diff(DiffArgs),
+    /// Say what is wrong with a checkpoint, what a runtime makes of it, and how to mend it
+    #[command(
+        after_help = "Examples:\n  blockscale doctor out\n  blockscale doctor out --target vllm\n  blockscale doctor --explain BS021"
+    )]
+    Doctor(DoctorArgs),
     /// Write a small checkpoint with DeepSeek-V4's names and structure
     #[command(after_help = "Example:\n  blockscale sample target/sample --layers 4")]
     Sample(SampleArgs),
+    /// Hold a device to the core, bit by bit
+    #[command(after_help = "Example:\n  blockscale selftest --device cuda")]
+    Selftest(SelftestArgs),
+    /// Measure a device beside a plain copy
+    #[command(after_help = "Example:\n  blockscale bench --device cuda --json")]
+    Bench(BenchArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  blockscale completions bash > /etc/bash_completion.d/blockscale"
@@ -60,9 +77,30 @@ pub(crate) struct ConvertArgs {
     #[arg(long, conflicts_with = "to")]
     pub(crate) recipe: Option<String>,
     /// One format for every matrix: bf16, f16, f32, fp8-block, fp8-block-ue8m0, fp8-channel,
-    /// fp8-tensor, nvfp4, mxfp4, mxfp8
+    /// fp8-tensor, nvfp4, mxfp4, mxfp8, int4, int8
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<Target>,
+    /// How scales of blocks follow from their numbers: amax, floor, ceil, rceil, even, nearest,
+    /// four-over-six, mse-search and others [default: the format's own]
+    #[arg(
+        long,
+        value_name = "RULE",
+        requires = "to",
+        conflicts_with_all = ["scheme", "recipe"]
+    )]
+    pub(crate) scale_rule: Option<ScaleRuleName>,
+    /// Encode as a library does, to the byte: modelopt-nvfp4, torchao-mx-floor and others; an
+    /// unknown name lists them
+    #[arg(long, value_name = "NAME", requires = "to", conflicts_with = "recipe")]
+    pub(crate) scheme: Option<SchemeName>,
+    /// Columns that share a scale in int4 and int8, 0 for one scale a row [default: 128 and 0]
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        requires = "to",
+        conflicts_with = "recipe"
+    )]
+    pub(crate) group: Option<usize>,
     /// Names and config of a tool: modelopt, compressed-tensors, deepseek, gpt-oss [default: the format's own]
     #[arg(long)]
     pub(crate) dialect: Option<Dialect>,
@@ -91,14 +129,22 @@ pub(crate) struct ConvertArgs {
     /// Write sibling weights that a runtime joins as one tensor, where the recipe offers it
     #[arg(long, conflicts_with = "to")]
     pub(crate) fuse: bool,
+    /// Order of gate and up in weights that hold both, where nothing in the checkpoint tells it:
+    /// gate-first, up-first, interleaved
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) gate_up: Option<RowOrder>,
+    /// What does the arithmetic: cpu, cuda (all devices), cuda:N, or auto; the output is the same
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub(crate) device: DeviceChoice,
     /// Memory for buffers
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     pub(crate) max_memory: Size,
     /// Begin a new output shard after so many bytes
     #[arg(long, value_name = "SIZE", default_value = "5GiB")]
     pub(crate) shard_size: Size,
-    /// SQNR bound in dB for every rounded weight, in place of its format's own
-    #[arg(long, value_name = "DB")]
+    /// SQNR bound in dB for every weight that may be rounded, in place of its format's own; what has
+    /// to be equal stays so
+    #[arg(long, value_name = "DB", value_parser = decibels, allow_negative_numbers = true)]
     pub(crate) min_sqnr: Option<f64>,
     /// Finish a conversion that was interrupted
     #[arg(long, conflicts_with = "overwrite")]
@@ -106,6 +152,13 @@ pub(crate) struct ConvertArgs {
     /// Replace the checkpoint in the output folder
     #[arg(long)]
     pub(crate) overwrite: bool,
+    /// Repair weights whose bytes are meant otherwise than the file says (scales laid out, nibbles
+    /// swapped, a global scale inverted); formats stay unless --to or --recipe says otherwise
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// Checkpoint that holds the right values, in any dialect, for what bytes alone do not tell
+    #[arg(long, value_name = "PATH", requires = "repair")]
+    pub(crate) reference: Option<PathBuf>,
     /// Print the plan and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -121,6 +174,10 @@ pub(crate) struct InspectArgs {
     /// Statistics and a histogram of one weight
     #[arg(long, value_name = "NAME")]
     pub(crate) tensor: Option<String>,
+    /// Order of gate and up in weights that hold both, where nothing in the checkpoint tells it:
+    /// gate-first, up-first, interleaved
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) gate_up: Option<RowOrder>,
     /// Print as JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
@@ -140,11 +197,22 @@ pub(crate) struct VerifyArgs {
     /// Rows of each matrix to read as the runtime does
     #[arg(long, value_name = "N", default_value = "64", requires = "runtime")]
     pub(crate) rows: NonZeroUsize,
+    /// Order of gate and up in weights that hold both, where nothing in the checkpoint tells it:
+    /// gate-first, up-first, interleaved
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) gate_up: Option<RowOrder>,
     /// Memory for buffers
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     pub(crate) max_memory: Size,
-    /// SQNR bound in dB for every rounded weight, in place of its formats' own
-    #[arg(long, value_name = "DB", requires = "output")]
+    /// SQNR bound in dB for every weight that may be rounded, in place of its formats' own; what has
+    /// to be equal stays so
+    #[arg(
+        long,
+        value_name = "DB",
+        requires = "output",
+        value_parser = decibels,
+        allow_negative_numbers = true
+    )]
     pub(crate) min_sqnr: Option<f64>,
     /// Weights to list, worst first
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -155,9 +223,89 @@ pub(crate) struct VerifyArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct DiffArgs {
+    /// Checkpoint: a .safetensors file, a folder, or a model in a Hugging Face cache
+    pub(crate) a: PathBuf,
+    /// Another, in any dialect and spelling
+    pub(crate) b: PathBuf,
+    /// Compare numbers alone: names, formats, layouts and configs may differ
+    #[arg(long)]
+    pub(crate) numbers: bool,
+    /// Numbers may be so far apart
+    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    pub(crate) atol: f64,
+    /// And by such a part of the first one's magnitude
+    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    pub(crate) rtol: f64,
+    /// A weight differs only below this SQNR, whatever single numbers do
+    #[arg(long, value_name = "DB", conflicts_with_all = ["atol", "rtol"])]
+    pub(crate) min_sqnr: Option<f64>,
+    /// Memory for buffers
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub(crate) max_memory: Size,
+    /// Differences of a kind to list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+    /// Print as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DoctorArgs {
+    /// Checkpoint: a .safetensors file, a folder, or a model in a Hugging Face cache
+    #[arg(required_unless_present_any = ["list", "explain"])]
+    pub(crate) path: Option<PathBuf>,
+    /// Checkpoint that holds the right values, in any dialect and spelling
+    #[arg(long, value_name = "PATH")]
+    pub(crate) reference: Option<PathBuf>,
+    /// Consumer to judge for: vllm, sglang, transformers, compressed-tensors, mlx-lm, llama.cpp,
+    /// tensorrt-llm
+    #[arg(long, value_name = "NAME[@VERSION]")]
+    pub(crate) target: Option<String>,
+    /// Read every byte, not a sample
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Seed that chooses the sample
+    #[arg(long, default_value_t = 0, conflicts_with = "full")]
+    pub(crate) seed: u64,
+    /// Drop what a rule finds (code or name, or `warnings`; repeatable)
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// Make a warning of what a rule finds
+    #[arg(long, value_name = "RULE")]
+    pub(crate) warn: Vec<String>,
+    /// Make an error of what a rule finds
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<String>,
+    /// Findings of one rule to print
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) top: usize,
+    /// List all rules
+    #[arg(long, conflicts_with_all = ["path", "explain"])]
+    pub(crate) list: bool,
+    /// Explain one rule
+    #[arg(long, value_name = "RULE", conflicts_with = "path")]
+    pub(crate) explain: Option<String>,
+    /// Print as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print as SARIF 2.1.0 on stdout
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) sarif: bool,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct SampleArgs {
     /// Folder to write; an earlier sample in it is replaced
-    pub(crate) dir: PathBuf,
+    #[arg(required_unless_present = "list_faults")]
+    pub(crate) dir: Option<PathBuf>,
+    /// One thing to be wrong with it; --list-faults names them
+    #[arg(long, value_name = "NAME")]
+    pub(crate) fault: Option<String>,
+    /// Print the names of all faults, one a line
+    #[arg(long, conflicts_with_all = ["dir", "fault"])]
+    pub(crate) list_faults: bool,
     /// Names of tensors: those of Hugging Face (as ModelOpt exports them), or of DeepSeek's releases
     #[arg(long, value_enum, default_value_t = SampleNames::Hf)]
     pub(crate) dialect: SampleNames,
@@ -190,6 +338,26 @@ pub(crate) enum Names {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct SelftestArgs {
+    /// What is tested: cpu, cuda, cuda:N, or auto
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+    /// Print as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct BenchArgs {
+    /// What is measured: cpu, cuda, cuda:N, or auto
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: DeviceChoice,
+    /// Print as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
@@ -200,6 +368,12 @@ fn runtime(name: &str) -> Result<Runtime, String> {
         let names = Runtime::ALL.map(Runtime::name);
         format!("`{name}` is no runtime; there are {}", names.join(", "))
     })
+}
+
+/// A number that others can be below: not NaN, which none is.
+fn decibels(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|db: &f64| db.is_finite());
+    number.ok_or_else(|| format!("`{text}` is no number of dB"))
 }
 
 fn layout(name: &str) -> Result<ScaleLayout, String> {
@@ -249,6 +423,15 @@ mod tests {
     #[test]
     fn arguments_are_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn bounds_are_finite_numbers() {
+        assert_eq!(decibels("19.5"), Ok(19.5));
+        assert_eq!(decibels("-3"), Ok(-3.0));
+        for wrong in ["nan", "NaN", "inf", "-inf", "", "19dB"] {
+            assert!(decibels(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use blockscale_convert::sample::SampleError;
 use blockscale_convert::source::{OpenError, SourceError};
 use blockscale_convert::{ConvertError, FailureKind};
+use blockscale_model::doctor::UnknownTarget;
 use blockscale_model::plan::PlanError;
 use blockscale_model::recipe::RecipeError;
 
@@ -36,6 +37,20 @@ pub(crate) enum CliError {
         name: String,
         similar: Vec<String>,
     },
+    #[error("no rule `{0}`; `blockscale doctor --list` lists all")]
+    NoSuchRule(String),
+    #[error("no fault `{0}`; `blockscale sample --list-faults` lists all")]
+    NoSuchFault(String),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Target(#[from] UnknownTarget),
+    #[error(transparent)]
+    Device(#[from] blockscale_convert::NoBackend),
+    #[error(transparent)]
+    Measured(#[from] blockscale_selftest::NoBackend),
+    #[error(transparent)]
+    Selftest(#[from] blockscale_selftest::SelftestError),
     #[error("cannot write to standard output")]
     Stdout(#[from] io::Error),
 }
@@ -54,6 +69,7 @@ impl CliError {
         const USAGE: u8 = 2;
         const BAD_INPUT: u8 = 3;
         const IO: u8 = 4;
+        const NO_DEVICE: u8 = 5;
         const INTERRUPTED: u8 = 130;
         ExitCode::from(match self {
             Self::Convert(error) => match error.kind() {
@@ -64,12 +80,17 @@ impl CliError {
                 FailureKind::BadInput => BAD_INPUT,
             },
             Self::Open(OpenError::Io { .. } | OpenError::Read(SourceError::Io { .. }))
+            | Self::Source(SourceError::Io { .. })
             | Self::Stdout(_)
             | Self::Sample(_) => IO,
-            Self::Open(_) | Self::Plan(_) => BAD_INPUT,
+            Self::Device(_) | Self::Measured(_) | Self::Selftest(_) => NO_DEVICE,
+            Self::Open(_) | Self::Plan(_) | Self::Source(_) => BAD_INPUT,
             Self::Recipe(_)
             | Self::ReadRecipe { .. }
             | Self::NoDefaultRecipe { .. }
+            | Self::NoSuchRule(_)
+            | Self::NoSuchFault(_)
+            | Self::Target(_)
             | Self::NoSuchWeight { .. } => USAGE,
         })
     }

@@ -5,6 +5,7 @@
 
 mod args;
 mod commands;
+mod device;
 mod error;
 mod progress;
 mod style;
@@ -22,7 +23,7 @@ use error::CliError;
 /// Runs the command line `args`, the program's name first.
 ///
 /// Exit codes: 0 done; 1 findings or mismatch; 2 usage; 3 bad input; 4 input or
-/// output failed; 130 interrupted.
+/// output failed; 5 no such device; 130 interrupted.
 pub fn run<I, T>(args: I) -> ExitCode
 where
     I: IntoIterator<Item = T>,
@@ -65,7 +66,11 @@ fn dispatch(args: Args) -> Result<ExitCode, CliError> {
         Command::Convert(args) => commands::convert::run(&args, &stop_on_interrupt()),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Verify(args) => commands::verify::run(&args, &stop_on_interrupt()),
+        Command::Diff(args) => commands::diff::run(&args, &stop_on_interrupt()),
+        Command::Doctor(args) => commands::doctor::run(&args, &stop_on_interrupt()),
         Command::Sample(args) => commands::sample::run(&args),
+        Command::Selftest(args) => commands::selftest::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
     }
 }

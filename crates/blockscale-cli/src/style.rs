@@ -31,21 +31,32 @@ pub(crate) fn print_error(error: &dyn Error) {
 /// Prints findings on stderr, so that stdout stays the result.
 pub(crate) fn print_findings(findings: &[Finding]) {
     for finding in findings {
-        let (style, word) = match finding.severity {
-            Severity::Error => (ERROR, "error"),
-            Severity::Warning => (WARNING, "warning"),
-            _ => (NOTE, "note"),
-        };
+        let (style, word) = severity(finding.severity);
+        let code = finding.rule().map_or(finding.code, |rule| rule.code);
         let at = match (&finding.file, &finding.tensor) {
             (Some(file), Some(tensor)) => format!("`{file}`, `{tensor}`: "),
             (Some(name), None) | (None, Some(name)) => format!("`{name}`: "),
             (None, None) => String::new(),
         };
         print_line(&format!(
-            "{style}{word}[{}]{style:#}: {at}{}",
-            finding.code, finding.message
+            "{style}{word}[{code}]{style:#}: {at}{}",
+            finding.message
         ));
     }
+}
+
+/// Colour and word of a severity.
+pub(crate) fn severity(severity: Severity) -> (Style, &'static str) {
+    match severity {
+        Severity::Error => (ERROR, "error"),
+        Severity::Warning => (WARNING, "warning"),
+        Severity::Info => (NOTE, "note"),
+    }
+}
+
+/// Prints something worth knowing on stderr.
+pub(crate) fn print_note(text: &str) {
+    print_line(&format!("{NOTE}note{NOTE:#}: {text}"));
 }
 
 /// A line on stderr. Where that cannot be written, the exit code still tells.

@@ -8,8 +8,10 @@ use std::thread;
 use blockscale_model::plan::Plan;
 
 use crate::ConvertError;
+use crate::backend::Backend;
 use crate::compute::ComputeState;
 use crate::jobs::{Cutter, Job};
+use crate::joined::check_globals;
 use crate::journal::{FinishedShard, JOURNAL, fingerprint};
 use crate::manifest::{FileHash, MANIFEST, Manifest};
 use crate::output_dir::{self, Existing};
@@ -30,6 +32,8 @@ pub struct ConvertOptions {
     pub min_sqnr: Option<f64>,
     /// What to do about an output folder that holds something.
     pub existing: Existing,
+    /// What does the arithmetic.
+    pub backend: Backend,
 }
 
 impl Default for ConvertOptions {
@@ -38,6 +42,7 @@ impl Default for ConvertOptions {
             max_memory: 1 << 30,
             min_sqnr: None,
             existing: Existing::Refuse,
+            backend: Backend::CPU,
         }
     }
 }
@@ -71,8 +76,9 @@ pub fn convert(
     stop: &AtomicBool,
 ) -> Result<Manifest, ConvertError> {
     let id = fingerprint(weights.source, plan, options.min_sqnr);
-    let cutter = Cutter::new(plan, weights, options.max_memory);
+    let cutter = Cutter::new(plan, weights, options.max_memory, &options.backend);
     cutter.peak_bytes()?;
+    check_globals(weights, plan)?;
     let (mut journal, mut finished) = output_dir::prepare(out, &id, options.existing)?;
     progress.start(plan.output_bytes(), finished.iter().map(|s| s.len).sum());
 
@@ -85,6 +91,7 @@ pub fn convert(
             plan,
             shard: i,
             min_sqnr: options.min_sqnr,
+            backend: &options.backend,
         };
         let done = work.run(out, progress, stop)?;
         journal.finished(&done)?;
@@ -127,7 +134,7 @@ pub fn peak_memory(
     plan: &Plan,
     max_memory: u64,
 ) -> Result<u64, ConvertError> {
-    Cutter::new(plan, weights, max_memory).peak_bytes()
+    Cutter::new(plan, weights, max_memory, &Backend::CPU).peak_bytes()
 }
 
 /// What the reading stage hands on.
@@ -142,6 +149,7 @@ pub(crate) struct ShardWork<'a> {
     pub(crate) plan: &'a Plan,
     shard: usize,
     pub(crate) min_sqnr: Option<f64>,
+    pub(crate) backend: &'a Backend,
 }
 
 impl ShardWork<'_> {
@@ -212,8 +220,10 @@ impl ShardWork<'_> {
                         ..RunBytes::default()
                     }
                 }
-                Job::Ones { .. } => RunBytes::default(),
-                Job::Scan { run, .. } | Job::Compute { run, .. } => weights.read(run)?,
+                Job::Ones { .. } | Job::Given { .. } => RunBytes::default(),
+                Job::Scan { run, order, .. } | Job::Compute { run, order, .. } => {
+                    weights.read_in(run, *order)?
+                }
             };
             if next.send(Loaded { job, bytes }).is_err() {
                 break;
@@ -244,21 +254,25 @@ impl ShardWork<'_> {
                     offset: to.start,
                     bytes: ones(&to),
                 }],
-                Job::Scan { planned, run } => {
-                    state.scan(planned, &run, &bytes)?;
-                    Vec::new()
-                }
+                Job::Given { bytes, to } => vec![Chunk { offset: to, bytes }],
+                Job::Scan { planned, run, .. } => state.scan(planned, run, bytes)?,
                 Job::Compute {
                     planned,
                     run,
                     out,
                     last,
-                } => state.compute(planned, &run, &out, last, &bytes)?,
+                    ..
+                } => state.compute(planned, run, out, last, bytes)?,
             };
             for chunk in chunks {
                 if next.send(chunk).is_err() {
                     return Ok(Vec::new());
                 }
+            }
+        }
+        for chunk in state.rest()? {
+            if next.send(chunk).is_err() {
+                return Ok(Vec::new());
             }
         }
         state.finish()

@@ -47,6 +47,10 @@ pub enum ConvertError {
     /// Codes that cannot be carried over: the plan and the data disagree.
     #[error(transparent)]
     Transcode(#[from] TranscodeError),
+    /// A CUDA device failed.
+    #[cfg(feature = "cuda")]
+    #[error(transparent)]
+    Cuda(#[from] blockscale_cuda::CudaError),
     /// Integers in groups that cannot be decoded.
     #[error("`{tensor}`: {problem}")]
     Integers {
@@ -93,6 +97,20 @@ pub enum ConvertError {
         tensor: String,
         /// What does not fit.
         problem: LayoutError,
+    },
+    /// Weights under different global scales, which are to be one weight with one.
+    #[error(
+        "`{tensor}` would have one global scale, and `{}` has {:e} but `{}` {:e}; their codes fit no \
+         common one: convert to bf16 first, and the result with --to nvfp4, which chooses one for both",
+        first.0, first.1, second.0, second.1
+    )]
+    GlobalScales {
+        /// The weight that they are to be.
+        tensor: String,
+        /// A part of it, and its global scale.
+        first: (String, f32),
+        /// Another with a different one.
+        second: (String, f32),
     },
     /// A layout that cannot be undone to the same bytes.
     #[error(
@@ -248,6 +266,8 @@ impl ConvertError {
             | Self::OtherConversion { .. }
             | Self::Memory { .. } => FailureKind::Usage,
             Self::Write { .. } => FailureKind::Io,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => FailureKind::Io,
             Self::Open(OpenError::Io { .. } | OpenError::Read(SourceError::Io { .. }))
             | Self::Source(SourceError::Io { .. }) => FailureKind::Io,
             Self::Interrupted => FailureKind::Interrupted,

@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use blockscale::format::Block;
 use blockscale::layout::ScaleLayout;
+use blockscale_model::catalog::RowOrder;
 use blockscale_model::plan::{Origin, Plan, PlannedWeight, SourceBytes, Step};
 
 use crate::ConvertError;
+use crate::backend::Backend;
 use crate::weights::{Run, Weights, alignment, has_global, stored_row_bytes};
 
 /// Jobs that are in memory at once: being read, queued, computed, queued, written.
@@ -33,18 +35,35 @@ pub(crate) enum Job {
     Reciprocal { tensor: usize, to: u64 },
     /// F32 ones up to the end of a range of the shard.
     Ones { to: Range<u64> },
+    /// Bytes that the plan knows, to one place of the shard.
+    Given { bytes: Vec<u8>, to: u64 },
     /// Largest magnitude of a run, for the global scale of planned weight `planned`.
-    Scan { planned: usize, run: Run },
+    Scan {
+        planned: usize,
+        run: Run,
+        order: Option<RowOrder>,
+    },
     /// A run through the step of planned weight `planned`.
     Compute {
         planned: usize,
         run: Run,
+        /// The order of gate and up in which the rows of the run are counted.
+        order: Option<RowOrder>,
         out: OutRows,
         last: bool,
     },
 }
 
-/// Where the rows of a run go in the output weight.
+/// Rows to be read, and where they go.
+#[derive(Clone, Debug)]
+struct Part {
+    run: Run,
+    order: Option<RowOrder>,
+    out: OutRows,
+}
+
+/// Where the rows of a run go in the output weight, counted gate first where they are written in
+/// turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OutRows {
     /// Which matrix of the output weight.
@@ -58,12 +77,21 @@ pub(crate) struct Cutter<'a> {
     plan: &'a Plan,
     pub(crate) weights: Weights<'a>,
     max_memory: u64,
+    /// Jobs that are in memory at once.
+    in_flight: u64,
+    /// Bytes that the backend holds all the time.
+    held: u64,
     /// Planned weights that share a global scale, by group.
     groups: HashMap<usize, Vec<usize>>,
 }
 
 impl<'a> Cutter<'a> {
-    pub(crate) fn new(plan: &'a Plan, weights: Weights<'a>, max_memory: u64) -> Self {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        weights: Weights<'a>,
+        max_memory: u64,
+        backend: &Backend,
+    ) -> Self {
         let mut groups: HashMap<usize, Vec<usize>> = HashMap::new();
         for (planned, weight) in plan.weights.iter().enumerate() {
             if let Some(group) = weight.global_group {
@@ -74,12 +102,23 @@ impl<'a> Cutter<'a> {
             plan,
             weights,
             max_memory,
+            in_flight: IN_FLIGHT + backend.in_flight() as u64,
+            held: backend.pinned_bytes(),
             groups,
         }
     }
 
+    /// The planned weights that share a global scale with this one, itself included; none if it
+    /// shares none.
+    pub(crate) fn group_of(&self, planned: usize) -> &[usize] {
+        let group = self.plan.weights[planned].global_group;
+        let members = group.and_then(|group| self.groups.get(&group));
+        members.map_or(&[], Vec::as_slice)
+    }
+
     fn job_bytes(&self) -> u64 {
-        (self.max_memory / IN_FLIGHT).clamp(SMALLEST_JOB, LARGEST_JOB)
+        (self.max_memory.saturating_sub(self.held) / self.in_flight)
+            .clamp(SMALLEST_JOB, LARGEST_JOB)
     }
 
     /// The jobs of one shard.
@@ -96,24 +135,18 @@ impl<'a> Cutter<'a> {
             match weight.global_group {
                 Some(group) if scanned.insert(group) => self.scan_group(group, &mut jobs)?,
                 None if needs_scan(weight) && runs.len() > 1 => {
-                    jobs.extend(runs.iter().map(|(run, _)| Job::Scan {
-                        planned,
-                        run: run.clone(),
-                    }));
+                    jobs.extend(runs.iter().map(|part| scan(planned, part)));
                 }
                 _ => {}
             }
             let last = runs.len();
-            jobs.extend(
-                runs.into_iter()
-                    .enumerate()
-                    .map(|(i, (run, out))| Job::Compute {
-                        planned,
-                        run,
-                        out,
-                        last: i + 1 == last,
-                    }),
-            );
+            jobs.extend(runs.into_iter().enumerate().map(|(i, part)| Job::Compute {
+                planned,
+                run: part.run,
+                order: part.order,
+                out: part.out,
+                last: i + 1 == last,
+            }));
         }
         Ok(jobs)
     }
@@ -129,10 +162,10 @@ impl<'a> Cutter<'a> {
                 let runs = self.runs(weight)?;
                 let longest = runs
                     .iter()
-                    .map(|(run, _)| run.rows.len())
+                    .map(|part| part.run.rows.len())
                     .max()
                     .unwrap_or(0);
-                self.row_cost(weight, runs.first().map_or(0, |(run, _)| run.weight))
+                self.row_cost(weight, runs.first().map_or(0, |part| part.run.weight))
                     * longest as u64
             };
             let whole = self.whole_planes(weight);
@@ -146,7 +179,7 @@ impl<'a> Cutter<'a> {
             largest = largest.max(bytes);
             planes = planes.max(whole);
         }
-        Ok(largest * IN_FLIGHT + planes)
+        Ok(largest * self.in_flight + planes + self.held)
     }
 
     /// Bytes of the planes that are in memory as a whole, because they leave or
@@ -172,7 +205,7 @@ impl<'a> Cutter<'a> {
     fn scan_group(&self, group: usize, jobs: &mut Vec<Job>) -> Result<(), ConvertError> {
         for &planned in self.groups.get(&group).into_iter().flatten() {
             let runs = self.runs(&self.plan.weights[planned])?;
-            jobs.extend(runs.into_iter().map(|(run, _)| Job::Scan { planned, run }));
+            jobs.extend(runs.iter().map(|part| scan(planned, part)));
         }
         Ok(())
     }
@@ -191,6 +224,10 @@ impl<'a> Cutter<'a> {
                 }
                 Origin::Ones => jobs.push(Job::Ones {
                     to: tensor.range.clone(),
+                }),
+                Origin::Given(bytes) => jobs.push(Job::Given {
+                    bytes: bytes.clone(),
+                    to: tensor.range.start,
                 }),
             }
         }
@@ -214,7 +251,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// The runs of a planned weight, each with the place of its rows.
-    fn runs(&self, weight: &PlannedWeight) -> Result<Vec<(Run, OutRows)>, ConvertError> {
+    fn runs(&self, weight: &PlannedWeight) -> Result<Vec<Part>, ConvertError> {
         let out_rows = blockscale_model::catalog::Matrices::of(&weight.shape)
             .shape
             .rows
@@ -245,7 +282,11 @@ impl<'a> Cutter<'a> {
                     matrix: done / out_rows,
                     rows: out_first..out_first + count,
                 };
-                runs.push((run, out));
+                runs.push(Part {
+                    run,
+                    order: piece.order,
+                    out,
+                });
                 row += count;
                 done += count;
             }
@@ -271,10 +312,11 @@ impl<'a> Cutter<'a> {
             return Ok(rows / align * align);
         }
         let smallest = cost * align as u64;
-        if smallest * IN_FLIGHT > self.max_memory {
+        let needed = smallest * self.in_flight + self.held;
+        if needed > self.max_memory {
             return Err(ConvertError::Memory {
                 tensor: weight.name.clone(),
-                needed: smallest * IN_FLIGHT,
+                needed,
                 limit: self.max_memory,
             });
         }
@@ -287,7 +329,19 @@ impl<'a> Cutter<'a> {
         let from = &self.weights.catalog.weights[source];
         let cols = from.matrices().shape.cols;
         let stored = |encoding| stored_row_bytes(encoding, cols);
-        (stored(&from.encoding) + stored(&weight.step.result(&from.encoding)) + 8 * cols) as u64
+        // Rows that are picked out of others are read with those between them.
+        let moved = weight.pieces.iter().any(|piece| piece.order.is_some());
+        let reads = if moved { 3 } else { 1 };
+        (reads * stored(&from.encoding) + stored(&weight.step.result(&from.encoding)) + 8 * cols)
+            as u64
+    }
+}
+
+fn scan(planned: usize, part: &Part) -> Job {
+    Job::Scan {
+        planned,
+        run: part.run.clone(),
+        order: part.order,
     }
 }
 

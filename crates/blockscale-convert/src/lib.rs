@@ -6,17 +6,28 @@
 //!   converted number compared with its source.
 //! - [`verify`]: two checkpoints decoded and compared, whatever their formats and names.
 //! - [`runtime_check`]: a checkpoint baked for a runtime and read as its kernels read.
+//! - [`diff`](mod@diff): what is different between two checkpoints.
+//! - [`doctor`]: what rules have to know of a checkpoint's bytes.
+//! - [`interpret`]: how bytes are meant, where a file cannot be believed.
+//! - [`repair`]: a checkpoint read as its bytes are meant, so that converting it repairs it.
 //! - [`sample`]: a small checkpoint with DeepSeek-V4's names and structure.
 
+mod backend;
 mod compute;
 mod convert;
+pub mod diff;
+pub mod doctor;
+mod encoding;
 mod error;
+pub mod interpret;
 mod jobs;
+mod joined;
 mod journal;
 mod manifest;
 mod output_dir;
 mod placing;
 mod predict;
+pub mod repair;
 mod runtime_check;
 pub mod sample;
 mod sink;
@@ -26,6 +37,7 @@ mod transform;
 mod verify;
 mod weights;
 
+pub use backend::{Backend, CudaDevices, NoBackend};
 pub use convert::{ConvertOptions, Progress, convert, peak_memory};
 pub use error::{ConvertError, FailureKind, NumberFailure};
 pub use journal::{FinishedShard, JOURNAL};

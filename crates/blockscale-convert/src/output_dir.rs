@@ -7,6 +7,7 @@ use crate::ConvertError;
 use crate::journal::{FinishedShard, JOURNAL, Journal};
 use crate::manifest::MANIFEST;
 use crate::sink::{is_partial, write_error};
+use crate::source::folders;
 
 /// What to do about an output folder that holds something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,22 +20,15 @@ pub enum Existing {
     Overwrite,
 }
 
-/// Refuses an output folder that is the source's.
+/// Refuses an output folder that the source lies in, also where a folder of a Hugging Face cache
+/// stands for the snapshot in it.
 ///
 /// # Errors
 /// [`ConvertError::InPlace`].
 pub fn refuse_in_place(source: &Path, out: &Path) -> Result<(), ConvertError> {
-    let folder = match source.parent() {
-        _ if !source.is_file() => source,
-        // The parent of a bare file name is empty, which stands for the current folder.
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let same = match (fs::canonicalize(folder), fs::canonicalize(out)) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
-    };
-    if same {
+    // A folder that is not there yet is nobody's.
+    let in_place = fs::canonicalize(out).is_ok_and(|out| folders(source).contains(&out));
+    if in_place {
         Err(ConvertError::InPlace {
             path: out.to_owned(),
         })

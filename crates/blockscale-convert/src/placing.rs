@@ -1,15 +1,18 @@
 //! Where the bytes of a run go in its shard, in rows or in a runtime's layout.
 
+mod scattered;
+
 use std::ops::Range;
 
-use blockscale::format::Format;
+use blockscale::format::{Format, Shape};
 use blockscale::layout::{
     Codes, ScaleLayout, Scales, permute_codes, permute_scales, unpermute_codes, unpermute_scales,
 };
-use blockscale_model::catalog::{Encoding, Matrices, PartRole, Weight};
+use blockscale_model::catalog::{Axes, Encoding, Matrices, PartRole, Weight};
 use blockscale_model::plan::{Origin, PlannedWeight};
 
 use crate::ConvertError;
+use crate::encoding::{IntPlaneSizes, Planes};
 use crate::jobs::OutRows;
 use crate::transform::Transformed;
 use crate::weights::scale_range;
@@ -51,7 +54,7 @@ fn scale_place(weight: &PlannedWeight, format: &Format, out: &OutRows) -> Range<
     )
 }
 
-/// The chunks of a transformed run, row by row.
+/// The chunks of a transformed run.
 pub(crate) fn place(
     weight: &PlannedWeight,
     from: &Encoding,
@@ -59,24 +62,50 @@ pub(crate) fn place(
     done: Transformed,
 ) -> Vec<Chunk> {
     let out = placed.out;
-    let mut chunks = Vec::with_capacity(3);
-    if let Some(start) = start(weight, PartRole::Codes) {
-        let row = done.codes.len() / out.rows.len().max(1);
-        let offset = start + rows_of(weight, out) as u64 * row as u64;
-        chunks.push(Chunk {
-            offset,
-            bytes: done.codes,
-        });
-    }
-    if let (Some(start), Encoding::Block(format)) = (
-        start(weight, PartRole::BlockScale),
-        weight.step.result(from),
-    ) {
-        let offset = start + scale_place(weight, &format, out).start as u64;
-        chunks.push(Chunk {
-            offset,
-            bytes: done.scales,
-        });
+    let Planes {
+        codes,
+        scales,
+        zeros,
+    } = done.planes;
+    let first = rows_of(weight, out);
+    let code_row = codes.len() / out.rows.len().max(1);
+    let scale_row = scales.len() / out.rows.len().max(1);
+    let at = match weight.step.result(from) {
+        Encoding::Block(format) => IntPlaneSizes {
+            codes: first * code_row,
+            scales: scale_place(weight, &format, out).start,
+            zeros: 0,
+        },
+        Encoding::Grouped(format) => {
+            let cols = Matrices::of(&weight.shape).shape.cols;
+            IntPlaneSizes::of(&format, Shape::new(first, cols))
+        }
+        Encoding::Plain(_) | Encoding::Ggml(_) => IntPlaneSizes {
+            codes: first * code_row,
+            scales: 0,
+            zeros: 0,
+        },
+    };
+    let planes = [
+        (PartRole::Codes, at.codes, code_row, Some(codes)),
+        (PartRole::BlockScale, at.scales, scale_row, Some(scales)),
+        (PartRole::ZeroPoint, at.zeros, 0, zeros),
+    ];
+    let mut chunks = Vec::with_capacity(planes.len() + 1);
+    for (role, at, row, bytes) in planes {
+        let (Some(start), Some(bytes)) = (start(weight, role), bytes) else {
+            continue;
+        };
+        match weight.axes {
+            Axes::InOut => chunks.extend(scattered::columns(weight, out, start, &bytes)),
+            Axes::OutIn if weight.in_turn => {
+                chunks.extend(scattered::in_turn(weight, out, start, row, &bytes));
+            }
+            Axes::OutIn => chunks.push(Chunk {
+                offset: start + at as u64,
+                bytes,
+            }),
+        }
     }
     chunks.extend(global_chunk(weight, placed));
     chunks
@@ -106,14 +135,14 @@ impl Gathered {
         out: &OutRows,
         done: &Transformed,
     ) {
-        let row = done.codes.len() / out.rows.len().max(1);
-        put(&mut self.codes, rows_of(weight, out) * row, &done.codes);
+        let Planes { codes, scales, .. } = &done.planes;
+        let count = out.rows.len().max(1);
+        let (code_row, scale_row) = (codes.len() / count, scales.len() / count);
+        let first = rows_of(weight, out) * code_row;
+        gather(&mut self.codes, weight, out, first, code_row, codes);
         if let Encoding::Block(format) = weight.step.result(from) {
-            put(
-                &mut self.scales,
-                scale_place(weight, &format, out).start,
-                &done.scales,
-            );
+            let first = scale_place(weight, &format, out).start;
+            gather(&mut self.scales, weight, out, first, scale_row, scales);
         }
     }
 
@@ -133,6 +162,9 @@ impl Gathered {
             encoding: Encoding::Block(format),
             parts: Vec::new(),
             layout: weight.layout,
+            gate_up: weight.gate_up,
+            axes: weight.axes,
+            members: weight.members.clone(),
         };
         let (codes, scales) = permute(&laid_out, &format, &self.codes, &self.scales)?;
         let (codes_again, scales_again) = unpermute(&laid_out, &format, &codes, &scales)?;
@@ -154,6 +186,23 @@ impl Gathered {
             .collect();
         chunks.extend(global_chunk(weight, placed));
         Ok(chunks)
+    }
+}
+
+/// Puts the rows of a run, of `row` bytes each, to their places in a plane.
+fn gather(
+    plane: &mut Vec<u8>,
+    weight: &PlannedWeight,
+    out: &OutRows,
+    first: usize,
+    row: usize,
+    bytes: &[u8],
+) {
+    if !weight.in_turn {
+        return put(plane, first, bytes);
+    }
+    for chunk in scattered::in_turn(weight, out, 0, row, bytes) {
+        put(plane, chunk.offset as usize, &chunk.bytes);
     }
 }
 

@@ -1,15 +1,18 @@
 //! What casts of MXFP4 will keep, told from scales alone before anything is written.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
+use blockscale::format::Shape;
+use blockscale::layout::ScaleLayout;
 use blockscale::transcode::{Mxfp4ToFp8, Mxfp4ToNvfp4};
-use blockscale_model::catalog::PartRole;
+use blockscale_model::catalog::{Matrices, PartRole};
 use blockscale_model::plan::{Plan, PlannedWeight, Step};
 use serde::Serialize;
 
 use crate::ConvertError;
 use crate::transform::CastBlocks;
-use crate::weights::{Weights, has_global};
+use crate::weights::{Run, Weights, has_global};
 
 /// The blocks of a weight that a plan will cast.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -52,7 +55,7 @@ pub fn predict_casts(weights: Weights<'_>, plan: &Plan) -> Result<Vec<Prediction
                 rounded: (blocks.reencoded + blocks.nan) as u64,
             }
         } else {
-            square_blocks(&weights, weight, &scales)?
+            square_blocks(weight, &scales)?
         };
         predictions.push(Prediction {
             tensor: weight.name.clone(),
@@ -62,22 +65,60 @@ pub fn predict_casts(weights: Weights<'_>, plan: &Plan) -> Result<Vec<Prediction
     Ok(predictions)
 }
 
+/// The scales of the rows that a weight is made of, in their order.
 fn scales(weights: &Weights<'_>, weight: &PlannedWeight) -> Result<Vec<u8>, ConvertError> {
-    let source = &weights.catalog.weights[weight.pieces[0].weight];
-    let Some(tensor) = source.part(PartRole::BlockScale) else {
-        return Ok(Vec::new());
-    };
-    let mut scales = vec![0; weights.tensor_len(tensor)];
-    weights.read_tensor(tensor, 0, &mut scales)?;
+    let mut scales = Vec::new();
+    for piece in &weight.pieces {
+        let source = &weights.catalog.weights[piece.weight];
+        let Some(tensor) = source.part(PartRole::BlockScale) else {
+            continue;
+        };
+        let Shape { rows, .. } = source.matrices().shape;
+        let row = weights.tensor_len(tensor) / source.matrices().total_rows().max(1);
+        if source.layout != ScaleLayout::Linear {
+            for (matrix, rows) in matrices_of(&piece.rows, rows) {
+                let run = Run {
+                    weight: piece.weight,
+                    matrix,
+                    rows,
+                };
+                scales.extend(weights.read_in(&run, piece.order)?.scales);
+            }
+            continue;
+        }
+        let moved = piece.order.zip(source.gate_up.order());
+        let Some((wanted, stored)) = moved.filter(|(wanted, stored)| wanted != stored) else {
+            let mut read = vec![0; piece.rows.len() * row];
+            weights.read_tensor(tensor, (piece.rows.start * row) as u64, &mut read)?;
+            scales.extend(read);
+            continue;
+        };
+        for (matrix, rows_of_matrix) in matrices_of(&piece.rows, rows) {
+            let mut plane = vec![0; rows * row];
+            weights.read_tensor(tensor, (matrix * rows * row) as u64, &mut plane)?;
+            for place in wanted.rows_of(stored, rows, rows_of_matrix) {
+                scales.extend_from_slice(&plane[place * row..][..row]);
+            }
+        }
+    }
     Ok(scales)
 }
 
-fn square_blocks(
-    weights: &Weights<'_>,
-    weight: &PlannedWeight,
-    scales: &[u8],
-) -> Result<CastBlocks, ConvertError> {
-    let matrices = weights.catalog.weights[weight.pieces[0].weight].matrices();
+/// Rows that are counted through matrices of `rows` rows, matrix by matrix.
+fn matrices_of(all: &Range<usize>, rows: usize) -> Vec<(usize, Range<usize>)> {
+    let (first, last) = (all.start / rows.max(1), all.end.div_ceil(rows.max(1)));
+    let of = |matrix: usize| {
+        let start = matrix * rows;
+        (
+            matrix,
+            all.start.max(start) - start..all.end.min(start + rows) - start,
+        )
+    };
+    (first..last).map(of).collect()
+}
+
+fn square_blocks(weight: &PlannedWeight, scales: &[u8]) -> Result<CastBlocks, ConvertError> {
+    let matrices = Matrices::of(&weight.shape);
     let mut total = CastBlocks::default();
     let plane = scales.len() / matrices.count.max(1);
     for scales in scales.chunks_exact(plane.max(1)) {

@@ -16,6 +16,9 @@ pub struct Comparison {
     pub from: String,
     /// Format after.
     pub to: String,
+    /// The scale rule or scheme by which it was encoded afresh.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoded_by: Option<String>,
     /// Shape in elements.
     pub shape: Vec<usize>,
     /// Whether every number is equal.
@@ -91,6 +94,7 @@ impl Tally {
             tensor: tensor.to_owned(),
             from: formats.0,
             to: formats.1,
+            encoded_by: None,
             shape: shape.to_vec(),
             exact,
             sqnr_db: if exact {

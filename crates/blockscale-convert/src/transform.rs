@@ -6,8 +6,7 @@
 use std::ops::Range;
 
 use blockscale::decode::Rows;
-use blockscale::encode::{self, ScaleRule};
-use blockscale::format::{Block, Format, Shape};
+use blockscale::format::{Format, Shape};
 use blockscale::stats::ErrorStats;
 use blockscale::transcode::{self, Mxfp4ToNvfp4};
 use blockscale::{Real, bf16, f16};
@@ -18,8 +17,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::ConvertError;
+use crate::encoding::{self, IntPlaneSizes, Planes};
 use crate::weights::{
-    Run, RunBytes, codes_of, decode, has_global, rows_per_task, scale_range, split_rows,
+    INT_ROW_ALIGNMENT, Run, RunBytes, codes_of, decode, has_global, rows_per_task, scale_range,
+    split_rows,
 };
 
 /// NaN positions that a report lists.
@@ -27,10 +28,8 @@ pub(crate) const LISTED_NANS: usize = 8;
 
 /// A run after its step.
 pub(crate) struct Transformed {
-    /// Codes, or plain numbers.
-    pub(crate) codes: Vec<u8>,
-    /// Block scales; empty for plain numbers.
-    pub(crate) scales: Vec<u8>,
+    /// What is written of it.
+    pub(crate) planes: Planes,
     /// Row by row, source against output.
     pub(crate) stats: Vec<ErrorStats>,
     /// Rows and columns of the run where the source is NaN, the first few.
@@ -78,26 +77,39 @@ pub(crate) fn apply(
 ) -> Result<Transformed, ConvertError> {
     let shape = Shape::new(run.rows.len(), weight.matrices().shape.cols);
     let mut blocks = None;
-    let (codes, scales) = match *step {
-        Step::Copy | Step::RestateGlobal { .. } => (source.codes.clone(), source.scales.clone()),
-        Step::Decode(dtype) => (narrow(dtype, values), Vec::new()),
-        Step::Encode { to, rule } if to.block == Block::Tensor => {
-            encode_under_one(&to, rule, shape, values, tensor)?
+    let planes: Planes = match *step {
+        Step::Copy | Step::RestateGlobal { .. } => {
+            (source.codes.clone(), source.scales.clone()).into()
         }
-        Step::Encode { to, rule } => encode(&to, rule, shape, values, tensor.global)?,
-        Step::RoundScalesUp { to } => round_scales_up(weight, &to, run, shape, source)?,
-        Step::WidenScales { to } => (source.codes.clone(), widen_scales(weight, &to, source)?),
+        Step::Decode(dtype) => (narrow(dtype, values), Vec::new()).into(),
+        Step::Encode { to, by } => {
+            let scheme = by.scheme(&to);
+            encoding::blocks(&to, &scheme, &weight.encoding, shape, values, tensor)?
+        }
+        Step::EncodeInt { to, rule } => {
+            encoding::integers(&to, rule, shape, values).map_err(|problem| {
+                ConvertError::Integers {
+                    tensor: weight.name.clone(),
+                    problem,
+                }
+            })?
+        }
+        Step::RoundScalesUp { to } => round_scales_up(weight, &to, run, shape, source)?.into(),
+        Step::WidenScales { to } => {
+            (source.codes.clone(), widen_scales(weight, &to, source)?).into()
+        }
         Step::CastMxfp4 { to } => {
             let (codes, scales, counts) = cast(&to, shape, source, tensor.cast)?;
             blocks = Some(counts);
-            (codes, scales)
+            (codes, scales).into()
         }
-        Step::SpreadScale { to } => (source.codes.clone(), spread_scale(&to, shape, source)?),
+        Step::SpreadScale { to } => {
+            (source.codes.clone(), spread_scale(&to, shape, source)?).into()
+        }
     };
-    let (stats, nans) = check(step, weight, shape, values, &codes, &scales, tensor.global)?;
+    let (stats, nans) = check(step, weight, shape, values, &planes, tensor.global)?;
     Ok(Transformed {
-        codes,
-        scales,
+        planes,
         stats,
         nans,
         blocks,
@@ -124,66 +136,6 @@ fn narrow_to<T: Real>(values: &[f32]) -> Vec<u8> {
             }
         });
     bytes
-}
-
-fn encode(
-    to: &Format,
-    rule: ScaleRule,
-    shape: Shape,
-    values: &[f32],
-    global: f32,
-) -> Result<(Vec<u8>, Vec<u8>), ConvertError> {
-    let row_bytes = to.row_bytes(shape.cols);
-    let mut codes = vec![0; shape.rows * row_bytes];
-    let mut scales = vec![0; scale_range(to, shape, 0, &(0..shape.rows)).len()];
-    let step = split_rows(to, shape);
-    let scale_bytes = scale_range(to, shape, 0, &(0..step.min(shape.rows))).len();
-    if shape.cols == 0 || shape.rows == 0 {
-        return Ok((codes, scales));
-    }
-    codes
-        .par_chunks_mut(step * row_bytes)
-        .zip(scales.par_chunks_mut(scale_bytes))
-        .zip(values.par_chunks(step * shape.cols))
-        .try_for_each(|((codes, scales), values)| {
-            let part = Shape::new(values.len() / shape.cols, shape.cols);
-            encode::encode_rows(to, rule, part, values, global, codes, scales)
-        })?;
-    Ok((codes, scales))
-}
-
-/// Codes under one scale for all of the weight.
-fn encode_under_one(
-    to: &Format,
-    rule: ScaleRule,
-    shape: Shape,
-    values: &[f32],
-    tensor: TensorScales,
-) -> Result<(Vec<u8>, Vec<u8>), ConvertError> {
-    let mut scale = vec![0; to.scale.bytes()];
-    let largest = [tensor.amax];
-    encode::choose_scales(
-        to,
-        rule,
-        Shape::new(1, 1),
-        &largest,
-        tensor.global,
-        &mut scale,
-    )?;
-    let row_bytes = to.row_bytes(shape.cols);
-    let mut codes = vec![0; shape.rows * row_bytes];
-    if shape.cols == 0 || shape.rows == 0 {
-        return Ok((codes, scale));
-    }
-    let step = rows_per_task(shape.cols);
-    codes
-        .par_chunks_mut(step * row_bytes)
-        .zip(values.par_chunks(step * shape.cols))
-        .try_for_each(|(codes, values)| {
-            let part = Shape::new(values.len() / shape.cols, shape.cols);
-            encode::encode_codes(to, part, values, &scale, tensor.global, codes)
-        })?;
-    Ok((codes, scale))
 }
 
 fn cast(
@@ -264,24 +216,24 @@ fn check(
     weight: &Weight,
     shape: Shape,
     values: &[f32],
-    codes: &[u8],
-    scales: &[u8],
+    planes: &Planes,
     global: f32,
 ) -> Result<(Vec<ErrorStats>, Vec<[usize; 2]>), ConvertError> {
     let encoding = step.result(&weight.encoding);
     if shape.cols == 0 || shape.rows == 0 {
         return Ok((Vec::new(), Vec::new()));
     }
-    let rows_per_part = match encoding.format() {
-        None => rows_per_task(shape.cols),
-        Some(format) => split_rows(format, shape),
+    let rows_per_part = match &encoding {
+        Encoding::Block(format) => split_rows(format, shape),
+        Encoding::Grouped(_) => rows_per_task(shape.cols).next_multiple_of(INT_ROW_ALIGNMENT),
+        Encoding::Plain(_) | Encoding::Ggml(_) => rows_per_task(shape.cols),
     };
     let parts: Vec<Vec<ErrorStats>> = values
         .par_chunks(rows_per_part * shape.cols)
         .enumerate()
         .map(|(i, values)| {
             let rows = i * rows_per_part..i * rows_per_part + values.len() / shape.cols;
-            let out = decode_output(weight, &encoding, shape, &rows, codes, scales, global)?;
+            let out = decode_output(weight, &encoding, shape, &rows, planes, global)?;
             let pairs = values.chunks(shape.cols).zip(out.chunks(shape.cols));
             pairs.map(|(w, q)| Ok(ErrorStats::of_row(w, q)?)).collect()
         })
@@ -296,28 +248,39 @@ fn decode_output(
     encoding: &Encoding,
     shape: Shape,
     rows: &Range<usize>,
-    codes: &[u8],
-    scales: &[u8],
+    planes: &Planes,
     global: f32,
 ) -> Result<Vec<f32>, ConvertError> {
     let part = Shape::new(rows.len(), shape.cols);
-    let (codes, scales) = match encoding {
+    let whole = (0..planes.codes.len(), 0..planes.scales.len(), 0..0);
+    let (codes, scales, zeros) = match encoding {
         Encoding::Plain(dtype) => {
             let row = crate::weights::plain_row_bytes(*dtype, shape.cols);
-            (&codes[rows.start * row..rows.end * row], &[][..])
+            (rows.start * row..rows.end * row, 0..0, 0..0)
         }
         Encoding::Block(format) => (
-            &codes[codes_of(format, shape.cols, rows)],
-            &scales[scale_range(format, shape, 0, rows)],
+            codes_of(format, shape.cols, rows),
+            scale_range(format, shape, 0, rows),
+            0..0,
         ),
+        Encoding::Grouped(format) => {
+            let before = |end| IntPlaneSizes::of(format, Shape::new(end, shape.cols));
+            let (start, end) = (before(rows.start), before(rows.end));
+            (
+                start.codes..end.codes,
+                start.scales..end.scales,
+                start.zeros..end.zeros,
+            )
+        }
         // Never computed, only copied.
-        Encoding::Grouped(_) | Encoding::Ggml(_) => (codes, scales),
+        Encoding::Ggml(_) => whole,
     };
     let bytes = RunBytes {
-        codes: codes.to_vec(),
-        scales: scales.to_vec(),
+        codes: planes.codes[codes].to_vec(),
+        scales: planes.scales[scales].to_vec(),
+        zeros: planes.zeros.as_ref().map(|all| all[zeros].to_vec()),
+        groups: None,
         global,
-        ..RunBytes::default()
     };
     let output = Weight {
         encoding: *encoding,

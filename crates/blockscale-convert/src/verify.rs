@@ -127,21 +127,21 @@ fn stored_bytes(weights: &Weights<'_>, rows: &Comparable) -> u64 {
 
 /// One weight in one checkpoint.
 #[derive(Clone, Copy)]
-struct Side<'a> {
-    weights: Weights<'a>,
-    rows: &'a Comparable,
+pub(crate) struct Side<'a> {
+    pub(crate) weights: Weights<'a>,
+    pub(crate) rows: &'a Comparable,
 }
 
 impl<'a> Side<'a> {
-    fn weight(&self) -> &'a Weight {
+    pub(crate) fn weight(&self) -> &'a Weight {
         &self.weights.catalog.weights[self.rows.weight]
     }
 
-    fn cols(&self) -> usize {
+    pub(crate) fn cols(&self) -> usize {
         self.weight().matrices().shape.cols
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.rows.is_empty() || self.cols() == 0
     }
 
@@ -153,7 +153,7 @@ impl<'a> Side<'a> {
 
     /// Decodes rows counted from the first of this side, which may lie in
     /// several matrices of a stack.
-    fn decode(&self, rows: &Range<usize>) -> Result<Vec<f32>, ConvertError> {
+    pub(crate) fn decode(&self, rows: &Range<usize>) -> Result<Vec<f32>, ConvertError> {
         let weight = self.weight();
         let matrix_rows = weight.matrices().shape.rows;
         let mut values = Vec::with_capacity(rows.len() * self.cols());
@@ -167,7 +167,7 @@ impl<'a> Side<'a> {
                 matrix: row / matrix_rows,
                 rows: first..first + count,
             };
-            let bytes = self.weights.read(&run)?;
+            let bytes = self.weights.read_in(&run, self.rows.order)?;
             values.extend(decode(weight, self.weights.shape(&run), &bytes)?);
             row += count;
         }
@@ -175,7 +175,7 @@ impl<'a> Side<'a> {
     }
 
     /// Stored bytes of rows of a plain weight.
-    fn bytes(&self, rows: &Range<usize>) -> Result<Vec<u8>, ConvertError> {
+    pub(crate) fn bytes(&self, rows: &Range<usize>) -> Result<Vec<u8>, ConvertError> {
         let Encoding::Plain(dtype) = self.weight().encoding else {
             return Ok(Vec::new());
         };
@@ -186,6 +186,20 @@ impl<'a> Side<'a> {
             .read_tensor(self.weight().codes(), offset, &mut bytes)?;
         Ok(bytes)
     }
+}
+
+/// Row ranges that fit the memory limit and begin at scale blocks of both sides, which are equally
+/// large.
+pub(crate) fn chunks(a: &Side<'_>, b: &Side<'_>, max_memory: u64) -> Vec<Range<usize>> {
+    let rows = a.rows.rows.len();
+    let align = a.alignment().max(b.alignment());
+    let row_bytes = a.cols().max(1) as u64 * BYTES_PER_ELEMENT;
+    let fit = usize::try_from(max_memory / row_bytes).unwrap_or(usize::MAX);
+    let step = (fit / align * align).max(align);
+    (0..rows)
+        .step_by(step)
+        .map(|start| start..rows.min(start.saturating_add(step)))
+        .collect()
 }
 
 struct Pair<'a> {
@@ -233,19 +247,6 @@ impl Pair<'_> {
         })
     }
 
-    /// Row ranges that fit the memory limit and begin at scale blocks of both sides.
-    fn chunks(&self, options: &VerifyOptions) -> Vec<Range<usize>> {
-        let rows = self.source.rows.rows.len();
-        let align = self.source.alignment().max(self.output.alignment());
-        let row_bytes = self.source.cols().max(1) as u64 * BYTES_PER_ELEMENT;
-        let fit = usize::try_from(options.max_memory / row_bytes).unwrap_or(usize::MAX);
-        let step = (fit / align * align).max(align);
-        (0..rows)
-            .step_by(step)
-            .map(|start| start..rows.min(start.saturating_add(step)))
-            .collect()
-    }
-
     fn compare_numbers(
         &self,
         options: &VerifyOptions,
@@ -253,7 +254,7 @@ impl Pair<'_> {
     ) -> Result<(), ConvertError> {
         let cols = self.source.cols();
         let mut tally = Tally::default();
-        for rows in self.chunks(options) {
+        for rows in chunks(&self.source, &self.output, options.max_memory) {
             let ours = self.source.decode(&rows)?;
             let theirs = self.output.decode(&rows)?;
             let stats = row_stats(&ours, &theirs, cols)?;
@@ -279,7 +280,7 @@ impl Pair<'_> {
     ) -> Result<(), ConvertError> {
         let (from, to) = (self.source.weight().encoding, self.output.weight().encoding);
         let mut equal = from == to;
-        for rows in self.chunks(options) {
+        for rows in chunks(&self.source, &self.output, options.max_memory) {
             equal = equal && self.source.bytes(&rows)? == self.output.bytes(&rows)?;
         }
         if equal {

@@ -28,6 +28,7 @@ impl Sample {
                 dialect,
                 layers,
                 seed: 7,
+                ..SampleOptions::default()
             },
         )
         .unwrap();
@@ -274,7 +275,7 @@ fn tensor_bytes_are_the_same_on_every_machine() {
     }
     assert_eq!(
         hasher.finalize().to_hex().as_str(),
-        "afd6c1e627ebe9bb8267efd13e8a63edaf360743b07096a01bd8bafb022382d5"
+        "ecf124ffe55b0cf3e04b06494feb2c33cf7bd0a2cece2c4a060ff58ec41ca023"
     );
 }
 
@@ -311,7 +312,7 @@ fn halves_of_compressors_differ_in_global_scale_and_gates_of_experts_share_it() 
             global(&format!("{compressor}.wkv")),
             global(&format!("{compressor}.wgate")),
         );
-        assert!(halves.1 > 1.5 * halves.0, "{compressor}: {halves:?}");
+        assert!(halves.1 > 1.2 * halves.0, "{compressor}: {halves:?}");
     }
     for expert in [
         "layers.0.ffn.experts.0",

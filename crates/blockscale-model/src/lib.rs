@@ -9,11 +9,35 @@
 //! - [`Checkpoint`]: headers and index held against each other both ways; what does not fit is an
 //!   error or a [`Finding`], never a silent choice.
 //! - [`gguf`]: the header of a GGUF file, which is a checkpoint by itself.
+//! - [`opening`]: which bytes are needed to open a checkpoint that lies elsewhere, step by step.
+//! - [`view`]: which bytes hold some rows of a weight, and what they become.
 //! - [`catalog`]: raw tensors put together into logical weights, each with its format.
 //! - [`dialect`]: how tools name the parts of a weight and announce it.
 //! - [`recipe`]: which weight becomes what, as ordered rules in TOML.
 //! - [`plan`]: catalog and recipe brought down to the last output byte.
+//! - [`doctor`]: what is wrong with a checkpoint, as rules.
 //! - [`deepseek_v4`]: names in every spelling, and the shapes that the architecture fixes.
+//!
+//! ```
+//! use blockscale::Format;
+//! use blockscale_model::catalog::Catalog;
+//! use blockscale_model::{Checkpoint, CheckpointFiles, Header, ShardFile, ShardName};
+//!
+//! // The header of a file that holds an FP8 weight, its scales, and another without.
+//! let json = br#"{"a.weight":{"dtype":"F8_E4M3","shape":[128,256],"data_offsets":[0,32768]},
+//!     "a.weight_scale_inv":{"dtype":"F32","shape":[1,2],"data_offsets":[32768,32776]},
+//!     "b.weight":{"dtype":"F8_E4M3","shape":[1,2],"data_offsets":[32776,32778]}}"#;
+//! let len = 8 + json.len() as u64 + 32_778;
+//! let (name, header) = (ShardName::new("model.safetensors")?, Header::parse(json, len)?);
+//! let shards = vec![ShardFile { name, len, header }];
+//! let checkpoint = Checkpoint::assemble(CheckpointFiles { shards, ..Default::default() })?;
+//!
+//! let catalog = Catalog::of(&checkpoint);
+//! let weight = catalog.weight("a.weight").unwrap();
+//! assert_eq!(weight.encoding.format(), Some(&Format::FP8_BLOCK));
+//! assert_eq!(catalog.refusals[0].tensor, "b.weight"); // no scale is ever assumed
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod assemble;
 pub mod catalog;
@@ -21,6 +45,7 @@ mod checkpoint;
 mod comparable;
 pub mod deepseek_v4;
 pub mod dialect;
+pub mod doctor;
 mod finding;
 pub mod gguf;
 mod header;
@@ -28,9 +53,11 @@ mod header_error;
 mod header_write;
 mod index;
 mod json;
+pub mod opening;
 pub mod plan;
 pub mod recipe;
 mod shard_name;
+pub mod view;
 
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointFiles, RawTensor, ShardFile};
 pub use comparable::{Comparable, comparables};

@@ -22,14 +22,16 @@
 //! functions ending in `_with` take: [`encode_rows_with`] under
 //! [`Scheme::COMPRESSED_TENSORS_NVFP4`] gives the bytes of compressed-tensors.
 
+mod name;
 mod rule;
 mod scale;
 mod scheme;
 
+pub use name::NamedScheme;
 pub use rule::{ErrorMeasure, ScaleRule};
 pub(crate) use scale::{block_scale, round_scale, unrounded_scale, write_scale};
 pub use scale::{global_scale, global_scale_with, tensor_scale};
-pub use scheme::{GlobalRule, Quotient, ScaleOrder, Scheme, ZeroScale};
+pub use scheme::{GlobalRule, Intermediate, Quotient, ScaleOrder, Scheme, ZeroScale};
 
 use crate::arch::scalar;
 use crate::{Format, LenMismatch, Real, Shape};
@@ -55,6 +57,19 @@ pub fn amax<T: Real>(values: &[T]) -> f32 {
 /// # Errors
 ///
 /// [`LenMismatch`] where `values` or `scales` is not as long as `shape` asks for.
+///
+/// ```
+/// use blockscale::encode::{ScaleRule, choose_scales};
+/// use blockscale::{Format, Shape};
+///
+/// // Two blocks of 32 columns, one of them short: 7 and 3 are their largest magnitudes.
+/// let mut row = [0.5_f32; 40];
+/// (row[3], row[39]) = (-7.0, 3.0);
+/// let mut scales = [0; 2];
+/// choose_scales(&Format::MXFP4, ScaleRule::Rceil, Shape::new(1, 40), &row, 1.0, &mut scales)?;
+/// assert_eq!(scales, [128, 126]); // 2 and 1/2: 6 x 2 is not below 7, 6 / 2 not below 3
+/// # Ok::<(), blockscale::LenMismatch>(())
+/// ```
 pub fn choose_scales<T: Real>(
     format: &Format,
     rule: ScaleRule,
@@ -140,6 +155,22 @@ pub fn encode_codes<T: Real>(
 /// # Errors
 ///
 /// Those of [`encode_codes`].
+///
+/// ```
+/// use blockscale::encode::{Scheme, encode_codes_with};
+/// use blockscale::{Format, Shape};
+///
+/// // Halves of steps under the scale 1, as DeepGEMM and as TileKernels round them.
+/// let (shape, values, scales) = (Shape::new(1, 4), [0.75_f32, 1.75, 3.5, -0.1], [127]);
+/// let codes = |scheme| {
+///     let mut codes = [0; 2];
+///     encode_codes_with(&Format::MXFP4, scheme, shape, &values, &scales, 1.0, &mut codes)
+///         .map(|()| codes)
+/// };
+/// assert_eq!(codes(&Scheme::DEEPGEMM_FP4)?, [0x31, 0x05]);
+/// assert_eq!(codes(&Scheme::TILEKERNELS_FP4)?, [0x42, 0x86]);
+/// # Ok::<(), blockscale::LenMismatch>(())
+/// ```
 pub fn encode_codes_with<T: Real>(
     format: &Format,
     scheme: &Scheme,
@@ -161,6 +192,19 @@ pub fn encode_codes_with<T: Real>(
 /// # Errors
 ///
 /// [`LenMismatch`] where `values`, `scales` or `codes` is not as long as `shape` asks for.
+///
+/// ```
+/// use blockscale::encode::{ScaleRule, encode_rows};
+/// use blockscale::{Format, Shape};
+///
+/// let (format, shape) = (Format::FP8_CHANNEL, Shape::new(2, 2));
+/// let values = [448.0_f32, 1.0, -56.0, 7.0];
+/// let (mut codes, mut scales) = ([0; 4], [0; 8]);
+/// encode_rows(&format, ScaleRule::Amax, shape, &values, 1.0, &mut codes, &mut scales)?;
+/// assert_eq!(scales, *[1.0_f32, 0.125].map(f32::to_le_bytes).as_flattened());
+/// assert_eq!(codes, [0x7e, 0x38, 0xfe, 0x66]); // 448, 1, then -448 and 56
+/// # Ok::<(), blockscale::LenMismatch>(())
+/// ```
 pub fn encode_rows<T: Real>(
     format: &Format,
     rule: ScaleRule,

@@ -11,6 +11,7 @@
 //! | turn numbers into such bytes, as this crate does or as a named library does | [`encode`] |
 //! | turn one format into another on the codes, saying what is lossless | [`transcode`] |
 //! | say how far two rows of numbers are apart | [`stats`] |
+//! | show how one number comes about | [`explain`] |
 //! | widen or round one code | [`element`] |
 //! | read and write integers in groups: AWQ, GPTQ, compressed-tensors, ModelOpt, MLX | [`int`] |
 //! | read and write ggml's blocks, which hold scales and codes in one | [`ggml`] |
@@ -81,6 +82,7 @@ pub mod decode;
 pub mod element;
 pub mod encode;
 mod error;
+pub mod explain;
 pub mod format;
 pub mod ggml;
 pub mod int;

@@ -1,4 +1,13 @@
-//! How far numbers are from the numbers they should be, in sums that can be merged.
+//! How far numbers are from the numbers they should be, and what codes, scales and values are like, in
+//! counts and sums that can be merged.
+
+mod blocks;
+mod scales;
+mod values;
+
+pub use blocks::BlockStats;
+pub use scales::ScaleStats;
+pub use values::ValueStats;
 
 use crate::LenMismatch;
 

@@ -9,6 +9,19 @@ use crate::vectors::{
     COMPRESSED_TENSORS, Fields, MODELOPT, PACKED, Stored, TORCHAO, Vectors, WEIGHT, stack,
 };
 
+pub(crate) const TESTS: [fn(); 10] = [
+    nvfp4_of_modelopt,
+    nvfp4_of_compressed_tensors,
+    nvfp4_of_torchao,
+    mxfp4,
+    mxfp6,
+    mxfp8,
+    fp8_in_blocks_of_128_by_128,
+    fp8_in_blocks_of_modelopt_under_scales_in_bf16,
+    fp8_per_tensor_and_per_channel,
+    ue8m0_scales_decode_as_the_same_scales_in_f32,
+];
+
 /// How a peer decodes the code of negative zero.
 #[derive(Clone, Copy, PartialEq)]
 enum NegativeZero {
@@ -130,7 +143,6 @@ fn mxfp8() {
     assert_eq!(check("modelopt", Format::MXFP8_E4M3), 7);
 }
 
-/// ModelOpt decodes its F32 scales to BF16 after rounding them to BF16, and is left out with those.
 #[test]
 fn fp8_in_blocks_of_128_by_128() {
     let check = |peer, format| check("fp8_block", peer, &format, &WEIGHT, Kept);
@@ -142,6 +154,40 @@ fn fp8_in_blocks_of_128_by_128() {
     assert_eq!(check("ct_f32", Format::FP8_BLOCK), 6);
     assert_eq!(check("ct", bf16_scales), 2);
     assert_eq!(check("modelopt", bf16_scales), 2);
+}
+
+/// To decode to BF16 under F32 scales, ModelOpt rounds the scales to BF16 first.
+#[test]
+fn fp8_in_blocks_of_modelopt_under_scales_in_bf16() {
+    let vectors = Vectors::read("fp8_block");
+    let format = Format {
+        scale: ScaleElement::Bf16,
+        ..Format::FP8_BLOCK
+    };
+    let cases = vectors.cases("modelopt_f32", "dequant_bf16");
+    assert_eq!(cases.len(), 6);
+    for case in cases {
+        let get = |field: &str| vectors.get(&format!("{case}.modelopt_f32.{field}"));
+        let expected = get("dequant_bf16");
+        let (_, shape) = stack(expected);
+        let scales: Vec<u8> = get("scale")
+            .f32s()
+            .into_iter()
+            .flat_map(|scale| bf16::from_f32(scale).to_le_bytes())
+            .collect();
+        let rows = Rows {
+            codes: &get("weight").data,
+            scales: &scales,
+            global: 1.0,
+        };
+        let mut values = vec![bf16::ZERO; shape.len().unwrap()];
+        decode_rows(&format, shape, rows, &mut values).unwrap();
+        for (i, (value, expected)) in values.iter().zip(widen(expected)).enumerate() {
+            let value = value.to_f32();
+            let same = value.to_bits() == expected.to_bits() || value.is_nan() && expected.is_nan();
+            assert!(same, "{case} {i}: {value:e}, expected {expected:e}");
+        }
+    }
 }
 
 #[test]

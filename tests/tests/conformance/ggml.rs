@@ -7,7 +7,16 @@ use blockscale::ggml::{
 use blockscale::{Format, Shape, bf16};
 use blockscale_tests::{Dtype, Tensor};
 
+use crate::coverage;
 use crate::vectors::{Vectors, stack};
+
+pub(crate) const TESTS: [fn(); 5] = [
+    blocks_decode_to_the_numbers_of_the_peer,
+    weights_encode_to_the_bytes_of_the_peer,
+    scales_convert_as_the_peer_converts_them,
+    powers_of_two_are_halved_as_the_peer_halves_them,
+    blocks_and_planes_hold_the_same_numbers,
+];
 
 const TYPES: [(&str, GgmlType, usize); 4] = [
     ("q8_0", GgmlType::Q8_0, 7),
@@ -55,6 +64,7 @@ fn weights_encode_to_the_bytes_of_the_peer() {
     for (name, ty, _) in &TYPES[..3] {
         let mut blocks = 0;
         for case in vectors.cases(name, "packed") {
+            coverage::encoded("gguf", case, name);
             let input = inputs.get(case);
             let (_, shape) = stack(input);
             let values = values(input);

@@ -4,8 +4,11 @@
 //! arithmetic of this project, the test says how, and compares what remains.
 
 mod codecs;
+mod coverage;
 mod decode;
 mod encode;
 mod field;
 mod ggml;
+mod integers;
+mod policies;
 mod vectors;

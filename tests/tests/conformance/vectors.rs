@@ -1,33 +1,36 @@
 //! The layout of the vector files: `<case>.<peer>.<field>`, 3-D tensors being stacks of matrices.
 
-use std::collections::BTreeMap;
-
-use blockscale::{Format, Shape};
-use blockscale_tests::{Tensor, read_tensors};
+use blockscale::{Format, ScaleElement, Shape};
+use blockscale_tests::{Dtype, Tensor, Vectors as File};
 
 /// One file of vectors.
-pub(crate) struct Vectors(BTreeMap<String, Tensor>);
+pub(crate) struct Vectors(File);
 
 impl Vectors {
     pub(crate) fn read(file: &str) -> Self {
-        Self(read_tensors(&format!("conformance/{file}.safetensors")))
+        Self(File::read(&format!("conformance/{file}.safetensors")))
     }
 
     pub(crate) fn get(&self, name: &str) -> &Tensor {
-        self.0
-            .get(name)
-            .unwrap_or_else(|| panic!("no vector `{name}`"))
+        self.0.get(name)
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Tensor> {
-        self.0.get(name)
+        self.0.find(name)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.names()
+    }
+
+    pub(crate) fn not_looked_at(&self) -> Vec<&str> {
+        self.0.not_looked_at()
     }
 
     /// Cases that `peer` has a `field` of, in name order.
     pub(crate) fn cases(&self, peer: &str, field: &str) -> Vec<&str> {
         let suffix = format!(".{peer}.{field}");
-        self.0
-            .keys()
+        self.names()
             .filter_map(|name| name.strip_suffix(suffix.as_str()))
             .collect()
     }
@@ -55,6 +58,17 @@ impl<'a> Stored<'a> {
             codes: get(fields.codes),
             scales: get(fields.scales),
             globals: fields.global.map(|field| get(field).f32s()),
+        }
+    }
+
+    /// `format` with scales of the type that is stored, where that is BF16.
+    pub(crate) fn format(&self, format: Format) -> Format {
+        match self.scales.dtype {
+            Dtype::BF16 => Format {
+                scale: ScaleElement::Bf16,
+                ..format
+            },
+            _ => format,
         }
     }
 

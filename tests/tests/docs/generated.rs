@@ -3,7 +3,7 @@
 use std::{env, fs};
 
 use crate::page::{read, root};
-use crate::{elements, formats, peers, schemes};
+use crate::{elements, formats, peers, policies, powers, schemes, sqnr, worked};
 
 const PAGE: &str = "docs/formats.md";
 const BEGIN: &str = "<!-- generated: ";
@@ -11,13 +11,17 @@ const BEGIN_CLOSES: &str = " -->\n";
 const END: &str = "<!-- end -->";
 
 /// What each section has to be.
-fn sections() -> [(&'static str, String); 5] {
+fn sections() -> [(&'static str, String); 9] {
     [
         ("elements", elements::table()),
         ("formats", formats::table()),
         ("ggml", formats::ggml_table()),
+        ("policies", policies::table()),
+        ("powers", powers::table()),
+        ("worked", worked::table()),
         ("schemes", schemes::table()),
         ("peers", peers::table()),
+        ("sqnr", sqnr::table()),
     ]
 }
 

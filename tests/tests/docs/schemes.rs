@@ -1,11 +1,10 @@
 //! The table of schemes: in what each differs from the default.
 
-use blockscale::element::EncodePolicy;
-use blockscale::encode::{Scheme, encode_rows_with};
+use blockscale::encode::{Scheme, ZeroScale, encode_rows_with};
 use blockscale::{Format, Shape};
 
 use crate::page::{self, number};
-use crate::source;
+use crate::{policies, source};
 
 macro_rules! schemes {
     ($($name:ident: $format:expr),* $(,)?) => {
@@ -14,12 +13,13 @@ macro_rules! schemes {
 }
 
 /// Every named scheme, with a format that it is for.
-pub(crate) const SCHEMES: [(&str, Scheme, Format); 20] = schemes![
+pub(crate) const SCHEMES: [(&str, Scheme, Format); 23] = schemes![
     DEFAULT: Format::NVFP4,
     MODELOPT_NVFP4: Format::NVFP4,
     COMPRESSED_TENSORS_NVFP4: Format::NVFP4_DIVISOR,
     TORCHAO_NVFP4: Format::NVFP4,
     FOUR_OVER_SIX: Format::NVFP4,
+    MODELOPT_FOUR_OVER_SIX: Format::NVFP4,
     TORCHAO_MX_FLOOR: Format::MXFP4,
     TORCHAO_MX_CEIL: Format::MXFP4,
     TORCHAO_MX_EVEN: Format::MXFP4,
@@ -35,15 +35,15 @@ pub(crate) const SCHEMES: [(&str, Scheme, Format); 20] = schemes![
     DEEPGEMM_FP8: Format::FP8_BLOCK,
     DEEPGEMM_FP8_UE8M0: Format::FP8_BLOCK_UE8M0,
     COMPRESSED_TENSORS_FP8: Format::FP8_BLOCK,
+    MODELOPT_FP8: Format::FP8_BLOCK,
+    TORCHAO_FP8: Format::FP8_CHANNEL,
 ];
-
-/// Named so because its library is, and nothing else.
-const SAME_AS_DEFAULT: (&str, Scheme) = ("MODELOPT_FP8", Scheme::MODELOPT_FP8);
 
 pub(crate) fn table() -> String {
     let docs = source::constants("encode/scheme.rs");
     let head = [
         "`Scheme::`",
+        "in recipes",
         "writes",
         "differs from `DEFAULT` in",
         "scale of a block of zeros",
@@ -53,6 +53,7 @@ pub(crate) fn table() -> String {
         let differences = differences(&scheme);
         [
             format!("`{name}`"),
+            format!("`{}`", recipe_name(name)),
             doc.doc.trim_end_matches('.').to_owned(),
             differences.join(", "),
             scale_of_zeros(&scheme, &format),
@@ -60,10 +61,15 @@ pub(crate) fn table() -> String {
     };
     let mut rows = SCHEMES.map(row);
     // Its own words would say nothing that the other rows do not.
-    rows[0][1] =
+    rows[0][2] =
         "what this project writes unless told otherwise, each format by its own rule".to_owned();
-    rows[0][2] = String::new();
+    rows[0][3] = String::new();
     page::table(head, &rows)
+}
+
+/// The name that recipes give a constant.
+fn recipe_name(constant: &str) -> String {
+    constant.to_lowercase().replace('_', "-")
 }
 
 /// The fields that are not those of the default, as Rust has them.
@@ -75,7 +81,8 @@ fn differences(scheme: &Scheme) -> Vec<String> {
         min_scale,
         zero,
         quotient,
-        policy,
+        intermediate,
+        policy: _,
     } = Scheme::DEFAULT;
     let mut found = Vec::new();
     let mut note = |differs: bool, text: String| {
@@ -98,38 +105,20 @@ fn differences(scheme: &Scheme) -> Vec<String> {
         scheme.quotient != quotient,
         format!("quotient: {:?}", scheme.quotient),
     );
-    policy_differences(&scheme.policy, &policy, &mut note);
+    note(
+        scheme.intermediate != intermediate,
+        format!("intermediate: {:?}", scheme.intermediate),
+    );
+    let of_policy = policies::differences(&scheme.policy).into_iter();
+    found.extend(of_policy.map(|difference| format!("`policy.{difference}`")));
     found
-}
-
-fn policy_differences(
-    policy: &EncodePolicy,
-    default: &EncodePolicy,
-    note: &mut impl FnMut(bool, String),
-) {
-    let EncodePolicy {
-        ties,
-        overflow,
-        zero,
-        nan,
-    } = *default;
-    note(
-        policy.ties != ties,
-        format!("policy.ties: {:?}", policy.ties),
-    );
-    note(
-        policy.overflow != overflow,
-        format!("policy.overflow: {:?}", policy.overflow),
-    );
-    note(
-        policy.zero != zero,
-        format!("policy.zero: {:?}", policy.zero),
-    );
-    note(policy.nan != nan, format!("policy.nan: {:?}", policy.nan));
 }
 
 /// Its value, and its byte where it is one.
 fn scale_of_zeros(scheme: &Scheme, format: &Format) -> String {
+    if scheme.zero == ZeroScale::InverseOfGlobal {
+        return "1 / global, mostly `7E`".to_owned();
+    }
     // One block of any format, or a part of one.
     let shape = Shape::new(1, 16);
     let mut codes = vec![0; format.code_bytes(shape).unwrap()];
@@ -145,9 +134,17 @@ fn scale_of_zeros(scheme: &Scheme, format: &Format) -> String {
 
 #[test]
 fn every_scheme_has_a_row() {
-    let (last, scheme) = SAME_AS_DEFAULT;
-    assert_eq!(scheme, Scheme::DEFAULT);
-    let mut names: Vec<_> = SCHEMES.iter().map(|(name, ..)| *name).collect();
-    names.push(last);
+    let names: Vec<_> = SCHEMES.iter().map(|(name, ..)| *name).collect();
     assert_eq!(names, source::names("encode/scheme.rs"));
+}
+
+#[test]
+fn every_scheme_has_a_name_and_fits_its_format() {
+    let named: Vec<_> = Scheme::NAMED.iter().map(|named| named.name).collect();
+    let names: Vec<_> = SCHEMES.iter().map(|(name, ..)| recipe_name(name)).collect();
+    assert_eq!(named, names);
+    for (named, (name, scheme, format)) in Scheme::NAMED.iter().zip(SCHEMES) {
+        assert_eq!(named.scheme, scheme, "{name}");
+        assert!(named.fits(&format), "{name}");
+    }
 }

@@ -1,59 +1,48 @@
 //! Vectors by name, and short ways to apply a layout.
 
-use std::collections::BTreeMap;
-
 use blockscale::layout::{
     Codes, MemoryShape, ScaleLayout, Scales, Stack, permute_codes, permute_scales, unpermute_scales,
 };
 use blockscale::{ScaleElement, Shape};
-use blockscale_tests::{Dtype, Tensor, read_tensors};
+use blockscale_tests::{Dtype, Tensor, Vectors as File};
 use sha2::{Digest, Sha256};
 
 /// One file of vectors, keyed `<case>.<field>`.
-pub(crate) struct Vectors(BTreeMap<String, Tensor>);
+pub(crate) struct Vectors(File);
 
 impl Vectors {
     pub(crate) fn layouts() -> Self {
-        Self(read_tensors(
+        Self(File::read(
             "conformance/layouts/index_and_memory.safetensors",
         ))
     }
 
     pub(crate) fn runtime(group: &str) -> Self {
-        Self(read_tensors(&format!(
+        Self(File::read(&format!(
             "conformance/runtime/{group}.safetensors"
         )))
     }
 
     pub(crate) fn get(&self, name: &str) -> &Tensor {
-        self.0
-            .get(name)
-            .unwrap_or_else(|| panic!("no vector `{name}`"))
+        self.0.get(name)
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Tensor> {
-        self.0.get(name)
+        self.0.find(name)
+    }
+
+    pub(crate) fn not_looked_at(&self) -> Vec<&str> {
+        self.0.not_looked_at()
     }
 
     /// Names of cases that begin with `prefix` and have `field`.
     pub(crate) fn cases(&self, prefix: &str, field: &str) -> Vec<&str> {
         let suffix = format!(".{field}");
         self.0
-            .keys()
+            .names()
             .filter_map(|name| name.strip_suffix(suffix.as_str()))
             .filter(|case| case.starts_with(prefix))
             .collect()
-    }
-
-    /// All names of cases: everything before the last dot.
-    pub(crate) fn all_cases(&self) -> Vec<&str> {
-        let mut cases: Vec<&str> = self
-            .0
-            .keys()
-            .filter_map(|name| Some(name.rsplit_once('.')?.0))
-            .collect();
-        cases.dedup();
-        cases
     }
 }
 

@@ -11,6 +11,14 @@ use crate::common::{
     unpermute,
 };
 
+pub(crate) const TESTS: [fn(); 5] = [
+    get_mn_major_tma_aligned_tensor,
+    get_mn_major_tma_aligned_packed_ue8m0_tensor,
+    transform_sf_into_required_layout_for_block_scales,
+    get_k_grouped_mn_major_tma_aligned_packed_ue8m0_tensor,
+    transform_weights_for_mega_moe,
+];
+
 #[test]
 fn get_mn_major_tma_aligned_tensor() {
     let vectors = Vectors::runtime("deepgemm");

@@ -9,6 +9,12 @@ use blockscale::{ScaleElement, Shape};
 
 use crate::common::{Vectors, check, f32_of, indices, permute, sha256};
 
+pub(crate) const TESTS: [fn(); 3] = [
+    f32_scales_column_by_column,
+    packed_scales_of_rows,
+    packed_scales_of_blocks_of_128_rows,
+];
+
 /// Exponent bytes of the input, matrix by matrix.
 fn exponents(matrices: usize, rows: usize, cols: usize) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -12,64 +12,24 @@ mod row_orders;
 mod tiles;
 mod trtllm;
 
-use std::collections::BTreeSet;
+use common::Vectors;
 
-/// Every case of the runtimes' own code belongs to a family that one of these modules compares.
 #[test]
-fn no_runtime_vector_is_left_out() {
-    let families = [
-        (
-            "deepgemm",
-            35,
-            &[
-                "mn_f32",
-                "packed",
-                "broadcast_packed",
-                "k_grouped",
-                "cast",
-                "token_fp4",
-                "mega_moe",
-            ][..],
-        ),
-        (
-            "flashinfer",
-            21,
-            &[
-                "shuffle",
-                "w3_w1",
-                "interleave",
-                "trtllm_w13",
-                "trtllm_w2",
-                "dequant",
-            ],
-        ),
-        (
-            "vllm",
-            32,
-            &[
-                "swizzle",
-                "cutlass_pad",
-                "marlin_weight",
-                "marlin_scale",
-                "marlin_mx_scale",
-                "requant",
-                "packed_activation",
-            ],
-        ),
-        ("torchao", 5, &["blocked"]),
-    ];
-    for (group, count, families) in families {
-        let vectors = common::Vectors::runtime(group);
-        let cases: BTreeSet<&str> = vectors.all_cases().into_iter().collect();
-        assert_eq!(cases.len(), count, "{group}");
-        for case in cases {
-            let family = families.iter().any(|family| {
-                let rest = case
-                    .strip_prefix(family)
-                    .and_then(|rest| rest.strip_prefix('_'));
-                rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-            });
-            assert!(family, "{group}: `{case}`");
-        }
+fn no_vector_is_forgotten() {
+    // Tests may run one a process, so all that compare are run here.
+    for test in deepgemm::TESTS
+        .iter()
+        .chain(&formula::TESTS)
+        .chain(&marlin::TESTS)
+        .chain(&quantised::TESTS)
+        .chain(&row_orders::TESTS)
+        .chain(&tiles::TESTS)
+        .chain(&trtllm::TESTS)
+    {
+        test();
+    }
+    assert_eq!(Vectors::layouts().not_looked_at(), [""; 0]);
+    for group in ["deepgemm", "flashinfer", "torchao", "vllm"] {
+        assert_eq!(Vectors::runtime(group).not_looked_at(), [""; 0], "{group}");
     }
 }

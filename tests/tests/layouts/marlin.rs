@@ -8,6 +8,12 @@ use crate::common::{
     Vectors, check, matrix_sizes, memory_sizes, permute, permute_code_bytes, stack_of, unpermute,
 };
 
+pub(crate) const TESTS: [fn(); 3] = [
+    gptq_marlin_repack,
+    nvfp4_marlin_process_scales,
+    mxfp4_marlin_process_scales,
+];
+
 #[test]
 fn gptq_marlin_repack() {
     let vectors = Vectors::runtime("vllm");

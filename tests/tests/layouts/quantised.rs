@@ -14,6 +14,13 @@ use blockscale_tests::Tensor;
 
 use crate::common::{Vectors, permute, stack_of};
 
+pub(crate) const TESTS: [fn(); 4] = [
+    casts_of_blocks_and_of_rows_to_fp8,
+    casts_of_rows_to_fp4,
+    requant_weight_ue8m0_inplace,
+    per_token_group_fp8_quant_packed,
+];
+
 fn bf16s(tensor: &Tensor) -> Vec<f32> {
     let bits = tensor.bf16_bits().into_iter();
     bits.map(|bits| bf16::from_bits(bits).to_f32()).collect()

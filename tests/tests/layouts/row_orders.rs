@@ -4,6 +4,12 @@ use blockscale::layout::{RowShuffle, w13_source};
 
 use crate::common::{Vectors, indices};
 
+pub(crate) const TESTS: [fn(); 3] = [
+    shuffles_of_weight_and_scale_rows,
+    gate_and_up_in_turn_then_shuffled,
+    orders_that_the_installed_kernels_use,
+];
+
 /// The number that follows `tag` in a dotted or underscored name.
 fn number(name: &str, tag: &str) -> usize {
     let part = name.split('.').find_map(|part| part.strip_prefix(tag));

@@ -10,6 +10,14 @@ use blockscale::{Format, Shape};
 
 use crate::common::{Vectors, check, matrix_sizes, memory_sizes, stack_of, unpermute};
 
+pub(crate) const TESTS: [fn(); 5] = [
+    torchao_to_blocked,
+    flashinfer_block_scale_interleave,
+    vllm_swizzle_blockscale,
+    vllm_pad_nvfp4_weight_for_cutlass,
+    flashinfer_e2m1_and_ufp8sf_scale_to_float,
+];
+
 fn check_family(vectors: &Vectors, family: &str, input: &str, output: &str) -> usize {
     let cases = vectors.cases(family, input);
     for case in &cases {

@@ -6,6 +6,11 @@ use blockscale_tests::Tensor;
 
 use crate::common::{Vectors, check, permute_code_bytes, stack_of};
 
+pub(crate) const TESTS: [fn(); 2] = [
+    first_and_second_moe_weight,
+    scales_of_the_first_moe_weight_are_reordered_then_tiled,
+];
+
 /// The vectors begin at [w3; w1], checkpoints at [w1; w3].
 fn swap_halves(tensor: &Tensor) -> Vec<u8> {
     let (w3, w1) = tensor.data.split_at(tensor.data.len() / 2);

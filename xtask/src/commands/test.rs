@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::flags::Scope;
+use crate::graphics;
 use crate::process::{Failure, Limit, first_line, run, run_limited, shown};
 use crate::test_data;
 use crate::toolchain::{self, NO_STD};
@@ -27,6 +28,7 @@ pub(crate) fn run_all(root: &Path, scope: Scope) -> Result<(), Failure> {
         checks.target_without_std()?;
     }
     checks.test_data();
+    checks.graphics_driver();
     checks.tests()
 }
 
@@ -113,13 +115,24 @@ impl<'a> Checks<'a> {
         }
     }
 
+    fn graphics_driver(&mut self) {
+        let what = "graphics driver";
+        begin(what, "one that the tests of `blockscale-wgpu` can use");
+        let start = Instant::now();
+        match graphics::ensure_driver(&self.logs) {
+            Ok(()) => end(what, start),
+            Err(why) => self.skip(what, why),
+        }
+    }
+
     fn tests(&self) -> Result<(), Failure> {
         for line in &self.skipped {
             eprintln!("{line}");
         }
         let mut command = self.cargo("test --workspace");
         begin("tests", &shown(&command));
-        run(&mut command)
+        // Mesa's choice among several cards asks for a display and complains where there is none.
+        run(command.env("NODEVICE_SELECT", "1"))
     }
 
     fn cargo(&self, args: &str) -> Command {

@@ -8,39 +8,54 @@ use std::time::{Duration, Instant};
 
 use blockscale::layout::ScaleLayout;
 use blockscale_convert::{
-    CastBlocks, ConvertOptions, Existing, MANIFEST, Manifest, Prediction, convert, peak_memory,
-    predict_casts, refuse_in_place,
+    CastBlocks, ConvertOptions, Existing, MANIFEST, Manifest, Prediction, Weights, convert,
+    peak_memory, predict_casts, refuse_in_place,
 };
 use blockscale_model::plan::{Plan, PlanOptions};
-use blockscale_model::recipe::{BUILTIN, Naming, Recipe, RecipeError, builtin, generic};
+use blockscale_model::recipe::{
+    BUILTIN, EncodeBy, Naming, Recipe, RecipeError, ScaleRuleName, SchemeName, builtin, generic,
+};
 use serde_json::json;
 
-use super::Opened;
+use super::{Opened, repair};
 use crate::args::{ConvertArgs, Names};
 use crate::error::CliError;
 use crate::progress::Bar;
 use crate::style::{self, STRONG};
 
 pub(crate) fn run(args: &ConvertArgs, stop: &AtomicBool) -> Result<ExitCode, CliError> {
-    let opened = Opened::open(&args.source)?;
-    let recipe = recipe(args, &opened)?;
+    let opened = Opened::open_with(&args.source, args.gate_up)?;
+    if args.repair {
+        return repair::run(args, &opened, stop);
+    }
+    run_on(args, opened.weights(), stop)
+}
+
+/// Converts weights, whatever they were opened from.
+pub(super) fn run_on(
+    args: &ConvertArgs,
+    weights: Weights<'_>,
+    stop: &AtomicBool,
+) -> Result<ExitCode, CliError> {
+    let recipe = recipe(args, weights)?;
     let options = PlanOptions {
         max_shard_bytes: args.shard_size.0,
         layout: args.layout.unwrap_or(ScaleLayout::Linear),
     };
-    let plan = Plan::build(&opened.checkpoint, &opened.catalog, &recipe, &options)?;
+    let plan = Plan::build(weights.checkpoint, weights.catalog, &recipe, &options)?;
     match &args.output {
-        Some(output) if !args.dry_run => write(args, &opened, &plan, output, stop),
-        _ => dry_run(args, &opened, &plan),
+        Some(output) if !args.dry_run => write(args, weights, &plan, output, stop),
+        _ => dry_run(args, weights, &plan),
     }
 }
 
-fn recipe(args: &ConvertArgs, opened: &Opened) -> Result<Recipe, CliError> {
+fn recipe(args: &ConvertArgs, weights: Weights<'_>) -> Result<Recipe, CliError> {
     let mut recipe = match (args.to, &args.recipe) {
         (Some(target), _) => generic(target, args.include.clone(), args.exclude.clone()),
         (None, Some(path)) if path.ends_with(".toml") => read_recipe(Path::new(path))?,
         (None, Some(name)) => builtin(name)?,
-        (None, None) => default_recipe(opened)?,
+        (None, None) if args.repair => repair::recipe(weights)?,
+        (None, None) => default_recipe(weights)?,
     };
     if args.fuse {
         recipe.fuse_modules()?;
@@ -49,6 +64,15 @@ fn recipe(args: &ConvertArgs, opened: &Opened) -> Result<Recipe, CliError> {
         recipe.naming = naming(names);
     }
     recipe.dialect = args.dialect.or(recipe.dialect);
+    if let Some(ScaleRuleName(rule)) = args.scale_rule {
+        recipe.encode_by(EncodeBy::Rule(rule))?;
+    }
+    if let Some(SchemeName(named)) = args.scheme {
+        recipe.encode_by(EncodeBy::Scheme(named))?;
+    }
+    if let Some(cols) = args.group {
+        recipe.group_columns(cols)?;
+    }
     Ok(recipe)
 }
 
@@ -78,8 +102,8 @@ fn read_recipe(path: &Path) -> Result<Recipe, CliError> {
 }
 
 /// The first embedded recipe that is for this model.
-fn default_recipe(opened: &Opened) -> Result<Recipe, CliError> {
-    let model_type = opened.model_type();
+fn default_recipe(weights: Weights<'_>) -> Result<Recipe, CliError> {
+    let model_type = weights.checkpoint.model_type().map(str::to_owned);
     for candidate in BUILTIN {
         let recipe = builtin(candidate.name)?;
         if model_type
@@ -92,11 +116,11 @@ fn default_recipe(opened: &Opened) -> Result<Recipe, CliError> {
     Err(CliError::NoDefaultRecipe { model_type })
 }
 
-fn dry_run(args: &ConvertArgs, opened: &Opened, plan: &Plan) -> Result<ExitCode, CliError> {
-    let peak = peak_memory(opened.weights(), plan, args.max_memory.0)?;
-    let casts = predict_casts(opened.weights(), plan)?;
+fn dry_run(args: &ConvertArgs, weights: Weights<'_>, plan: &Plan) -> Result<ExitCode, CliError> {
+    let peak = peak_memory(weights, plan, args.max_memory.0)?;
+    let casts = predict_casts(weights, plan)?;
     if args.json {
-        super::print_json(&plan_json(opened, plan, peak, &casts))?;
+        super::print_json(&plan_json(weights, plan, peak, &casts))?;
         return Ok(ExitCode::SUCCESS);
     }
     style::print_findings(&plan.findings);
@@ -112,7 +136,7 @@ fn dry_run(args: &ConvertArgs, opened: &Opened, plan: &Plan) -> Result<ExitCode,
         style::count(tensors, "tensor"),
         style::count(plan.shards.len(), "shard"),
         style::bytes(plan.output_bytes()),
-        style::bytes(opened.checkpoint.total_bytes()),
+        style::bytes(weights.checkpoint.total_bytes()),
         style::bytes(peak),
     );
     text.push_str(&casts_text(&casts));
@@ -139,12 +163,17 @@ fn casts_text(casts: &[Prediction]) -> String {
     text
 }
 
-fn plan_json(opened: &Opened, plan: &Plan, peak: u64, casts: &[Prediction]) -> serde_json::Value {
+fn plan_json(
+    source: Weights<'_>,
+    plan: &Plan,
+    peak: u64,
+    casts: &[Prediction],
+) -> serde_json::Value {
     let weights: Vec<_> = plan
         .weights
         .iter()
         .map(|weight| {
-            let from = opened.catalog.weights[weight.pieces[0].weight].encoding;
+            let from = source.catalog.weights[weight.pieces[0].weight].encoding;
             let tensors: Vec<_> = weight
                 .tensors
                 .iter()
@@ -161,7 +190,7 @@ fn plan_json(opened: &Opened, plan: &Plan, peak: u64, casts: &[Prediction]) -> s
                 .pieces
                 .iter()
                 .map(|p| {
-                    let name = &opened.catalog.weights[p.weight].name;
+                    let name = &source.catalog.weights[p.weight].name;
                     json!({ "weight": name, "rows": [p.rows.start, p.rows.end] })
                 })
                 .collect();
@@ -170,6 +199,7 @@ fn plan_json(opened: &Opened, plan: &Plan, peak: u64, casts: &[Prediction]) -> s
                 "from": from.to_string(),
                 "to": weight.step.result(&from).to_string(),
                 "copied": weight.step == blockscale_model::plan::Step::Copy,
+                "encoded_by": weight.step.encoded_by(),
                 "sources": sources,
                 "shard": plan.shards[weight.shard].name,
                 "tensors": tensors,
@@ -184,7 +214,7 @@ fn plan_json(opened: &Opened, plan: &Plan, peak: u64, casts: &[Prediction]) -> s
     json!({
         "recipe": plan.recipe,
         "summary": plan.summary,
-        "source_bytes": opened.checkpoint.total_bytes(),
+        "source_bytes": source.checkpoint.total_bytes(),
         "output_bytes": plan.output_bytes(),
         "peak_buffer_bytes": peak,
         "casts": casts,
@@ -198,7 +228,7 @@ fn plan_json(opened: &Opened, plan: &Plan, peak: u64, casts: &[Prediction]) -> s
 
 fn write(
     args: &ConvertArgs,
-    opened: &Opened,
+    weights: Weights<'_>,
     plan: &Plan,
     output: &Path,
     stop: &AtomicBool,
@@ -212,10 +242,11 @@ fn write(
             (_, true) => Existing::Overwrite,
             _ => Existing::Refuse,
         },
+        backend: args.device.backend(args.max_memory.0)?,
     };
     let bar = Bar::new("converting");
     let begun = Instant::now();
-    let result = convert(opened.weights(), plan, output, &options, &bar, stop);
+    let result = convert(weights, plan, output, &options, &bar, stop);
     bar.done();
     let manifest = result?;
     if args.json {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use blockscale_model::catalog::Weight;
+use blockscale::layout::ScaleLayout;
+use blockscale_model::catalog::{Axes, GateUp, Weight};
 use serde_json::json;
 
 use super::Opened;
@@ -17,7 +18,7 @@ use crate::style::{self, STRONG};
 const SUGGESTIONS: usize = 3;
 
 pub(crate) fn run(args: &InspectArgs) -> Result<ExitCode, CliError> {
-    let opened = Opened::open(&args.path)?;
+    let opened = Opened::open_with(&args.path, args.gate_up)?;
     if let Some(name) = &args.tensor {
         let weight = opened
             .catalog
@@ -107,7 +108,7 @@ fn listing(opened: &Opened) -> String {
     }
     text.push_str(&style::table(&rows));
     text.push('\n');
-    let heading = ["weight", "format", "shape", "stored"]
+    let heading = ["weight", "format", "shape", "stored", ""]
         .map(str::to_owned)
         .to_vec();
     let mut rows = vec![heading];
@@ -117,6 +118,7 @@ fn listing(opened: &Opened) -> String {
             weight.encoding.to_string(),
             shape_text(&weight.shape),
             style::bytes(stored_bytes(opened, weight)),
+            rows_text(weight),
         ]
     }));
     text.push_str(&style::table(&rows));
@@ -136,6 +138,21 @@ pub(crate) fn shape_text(shape: &[usize]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("x")
+}
+
+/// What is known of the rows of a weight that holds gate and up in one, or lies on its side.
+pub(crate) fn rows_text(weight: &Weight) -> String {
+    let mut notes = Vec::new();
+    if weight.gate_up != GateUp::Apart {
+        notes.push(format!("gate and up: {}", weight.gate_up));
+    }
+    if weight.axes == Axes::InOut {
+        notes.push("stored inputs before outputs".to_owned());
+    }
+    if weight.layout != ScaleLayout::Linear {
+        notes.push(format!("layout {}", weight.layout));
+    }
+    notes.join(", ")
 }
 
 fn listing_json(opened: &Opened) -> serde_json::Value {
@@ -166,6 +183,14 @@ fn listing_json(opened: &Opened) -> serde_json::Value {
     })
 }
 
+/// The order of gate and up, `unknown`, or null for a weight that holds not both.
+pub(crate) fn gate_up_json(gate_up: GateUp) -> serde_json::Value {
+    match gate_up {
+        GateUp::Apart => serde_json::Value::Null,
+        known => json!(known.to_string()),
+    }
+}
+
 fn weight_json(opened: &Opened, weight: &Weight) -> serde_json::Value {
     let parts: Vec<_> = weight
         .parts
@@ -187,6 +212,9 @@ fn weight_json(opened: &Opened, weight: &Weight) -> serde_json::Value {
         "format": weight.encoding.to_string(),
         "shape": weight.shape,
         "quantised": weight.encoding.is_scaled(),
+        "layout": weight.layout.name(),
+        "gate_up": gate_up_json(weight.gate_up),
+        "axes": weight.axes,
         "parts": parts,
     })
 }

@@ -1,9 +1,14 @@
 //! One file per subcommand.
 
+pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod inspect;
+mod repair;
 pub(crate) mod sample;
+pub(crate) mod selftest;
 mod tensor_view;
 pub(crate) mod verify;
 
@@ -13,7 +18,7 @@ use std::path::Path;
 use blockscale_convert::Weights;
 use blockscale_convert::source::LocalSource;
 use blockscale_model::Checkpoint;
-use blockscale_model::catalog::Catalog;
+use blockscale_model::catalog::{Catalog, RowOrder};
 
 use crate::error::CliError;
 
@@ -26,8 +31,16 @@ pub(crate) struct Opened {
 
 impl Opened {
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
+        Self::open_with(path, None)
+    }
+
+    /// Opens a checkpoint; `gate_up` is the order of gate and up where nothing in it tells one.
+    pub(crate) fn open_with(path: &Path, gate_up: Option<RowOrder>) -> Result<Self, CliError> {
         let (checkpoint, source) = LocalSource::open(path)?;
-        let catalog = Catalog::of(&checkpoint);
+        let mut catalog = Catalog::of(&checkpoint);
+        if let Some(order) = gate_up {
+            catalog.state_gate_up(order);
+        }
         Ok(Self {
             checkpoint,
             catalog,

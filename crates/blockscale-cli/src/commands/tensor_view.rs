@@ -7,7 +7,7 @@ use blockscale_model::catalog::{Encoding, PartRole, Weight};
 use serde::Serialize;
 
 use super::Opened;
-use super::inspect::shape_text;
+use super::inspect::{gate_up_json, rows_text, shape_text};
 use crate::error::CliError;
 use crate::style::STRONG;
 
@@ -45,6 +45,9 @@ pub(crate) fn show(opened: &Opened, weight: usize, as_json: bool) -> Result<(), 
             "name": meta.name,
             "format": meta.encoding.to_string(),
             "shape": meta.shape,
+            "layout": meta.layout.name(),
+            "gate_up": gate_up_json(meta.gate_up),
+            "axes": meta.axes,
             "numbers": numbers,
             "elements_by_exponent": octaves,
         }));
@@ -139,6 +142,10 @@ fn text(opened: &Opened, weight: &Weight, numbers: &Numbers) -> String {
             shape_text(&raw.shape),
             opened.checkpoint.shards[raw.shard].name.as_str()
         );
+    }
+    let rows = rows_text(weight);
+    if !rows.is_empty() {
+        let _ = writeln!(text, "  {rows}");
     }
     let _ = writeln!(
         text,

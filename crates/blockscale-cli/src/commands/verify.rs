@@ -11,6 +11,7 @@ use blockscale::runtime::Runtime;
 use blockscale_convert::{
     Comparison, RuntimeOptions, RuntimeReport, VerifyOptions, VerifyReport, runtime_check, verify,
 };
+use blockscale_model::catalog::RowOrder;
 use serde::Serialize;
 
 use super::Opened;
@@ -32,6 +33,7 @@ struct Reports {
 }
 
 pub(crate) fn run(args: &VerifyArgs, stop: &AtomicBool) -> Result<ExitCode, CliError> {
+    let open = |path: &Path| open(path, args.gate_up);
     let source = open(&args.source)?;
     let output = args.output.as_deref().map(open).transpose()?;
     let comparison = match &output {
@@ -71,8 +73,8 @@ pub(crate) fn run(args: &VerifyArgs, stop: &AtomicBool) -> Result<ExitCode, CliE
     })
 }
 
-fn open(path: &Path) -> Result<Opened, CliError> {
-    let opened = Opened::open(path)?;
+fn open(path: &Path, gate_up: Option<RowOrder>) -> Result<Opened, CliError> {
+    let opened = Opened::open_with(path, gate_up)?;
     style::print_findings(&opened.checkpoint.findings);
     refuse_unreadable(&opened)?;
     Ok(opened)

@@ -1,10 +1,13 @@
 //! The command line as a person uses it: the binary in a process of its own.
 
 mod answers;
+mod devices;
+mod doctor;
 mod interruption;
 mod memory;
 mod output;
 mod process;
 mod real_model;
 mod recipes;
+mod repair;
 mod terminal;

@@ -7,7 +7,7 @@ use blockscale::Shape;
 use blockscale::layout::LayoutError;
 
 use super::Unchecked;
-use super::operands::OperandWeights;
+use super::operand::OperandWeights;
 use super::report::Baked;
 use super::stored::{Place, Stored};
 use crate::ConvertError;
@@ -41,6 +41,17 @@ pub(super) fn plan_bands(
     max_memory: u64,
 ) -> Result<(Baked, Vec<Band>), Unchecked> {
     let (matrices, member_rows) = (operand.matrices, operand.member_rows());
+    if operand.laid_out {
+        let needed = memory(operand, member_rows)?.saturating_mul(matrices as u64);
+        if needed > max_memory {
+            return Err(too_small(weights, operand, needed, max_memory));
+        }
+        let whole = Band {
+            matrices: 0..matrices,
+            rows: 0..member_rows,
+        };
+        return Ok((Baked::Stored, vec![whole]));
+    }
     let fit = max_memory / memory(operand, member_rows)?.max(1);
     if fit > 0 {
         let step = usize::try_from(fit).map_or(matrices, |fit| fit.min(matrices));
@@ -60,11 +71,7 @@ pub(super) fn plan_bands(
     let tile = TILE / operand.members.len();
     let needed = memory(operand, tile.min(member_rows))?;
     if needed > max_memory {
-        return Err(Unchecked::Failed(ConvertError::Memory {
-            tensor: operand.names(weights).swap_remove(0),
-            needed,
-            limit: max_memory,
-        }));
+        return Err(too_small(weights, operand, needed, max_memory));
     }
     let mut tiles: Vec<usize> = rows.iter().map(|row| row % member_rows / tile).collect();
     tiles.sort_unstable();
@@ -76,6 +83,14 @@ pub(super) fn plan_bands(
         })
     });
     Ok((Baked::Tiles(TILE), bands.collect()))
+}
+
+fn too_small(weights: Weights<'_>, operand: &OperandWeights, needed: u64, limit: u64) -> Unchecked {
+    Unchecked::Failed(ConvertError::Memory {
+        tensor: operand.names(weights).swap_remove(0),
+        needed,
+        limit,
+    })
 }
 
 /// Bytes in memory for a band of one matrix with `rows` rows of each member.
@@ -114,11 +129,12 @@ impl Band {
         for matrix in self.matrices.clone() {
             for &member in &operand.members {
                 let (matrix, row) = operand.row_of_member(weights, member, matrix, self.rows.start);
-                let bytes = weights.read(&Run {
-                    weight: member,
+                let run = Run {
+                    weight: member.weight,
                     matrix,
                     rows: row..row + self.rows.len(),
-                })?;
+                };
+                let bytes = weights.read_in(&run, member.order())?;
                 let runs = self.matrices.len() * operand.members.len();
                 stored
                     .codes
@@ -155,8 +171,9 @@ impl Band {
         let member = operand.members[place.row / rows];
         let row = self.rows.start + place.row % rows;
         let matrix = self.matrices.start + place.matrix;
-        let (matrix, row) = operand.row_of_member(weights, member, matrix, row);
-        (weights.catalog.weights[member].name.clone(), matrix, row)
+        let (matrix, row) = operand.stored_row_of_member(weights, member, matrix, row);
+        let name = weights.catalog.weights[member.weight].name.clone();
+        (name, matrix, row)
     }
 }
 

@@ -5,6 +5,8 @@
 //! [`runtime_check`] finds out for sampled rows.
 
 mod band;
+mod laid_out;
+mod operand;
 mod operands;
 mod report;
 mod stored;
@@ -24,7 +26,8 @@ use crate::ConvertError;
 use crate::convert::Progress;
 use crate::weights::Weights;
 use band::{Band, plan_bands, spread};
-use operands::{OperandWeights, operands};
+use operand::OperandWeights;
+use operands::operands;
 
 /// Choices of a [`runtime_check`].
 #[derive(Clone, Debug)]
@@ -53,9 +56,12 @@ impl Default for RuntimeOptions {
 /// is compared with what the checkpoint decodes to. What a runtime joins is joined:
 ///
 /// - NVFP4 gate and up of an expert (`w1` and `w3`, `gate_proj` and `up_proj`) are one operand, gate
-///   above up, which has the gate's global scale. A stacked `gate_up_proj` is taken to be in that
-///   order already.
+///   above up, which has the gate's global scale. A weight that holds both is brought into that
+///   order from its own; where nothing tells its order it is left out.
 /// - The FP8 `wo_a` of DeepSeek-V4 is a stack of `o_groups` matrices, with scales in three dimensions.
+///
+/// What the file holds in the kernel's own layout is read as it lies there, and compared with what
+/// undoing the layout gives.
 ///
 /// UE8M0 scales are widened for [`Runtime::DeepGemmSm90`], and F32 scales that are powers of two are
 /// packed for [`Runtime::DeepGemmSm100`], as loaders do.
@@ -126,8 +132,13 @@ fn check_band(
     band: &Band,
     rows: &[usize],
 ) -> Result<Option<RuntimeDifference>, Unchecked> {
-    let stored = band.read(weights, operand)?;
-    let memory = stored.bake()?;
+    let (stored, memory) = if operand.laid_out {
+        laid_out::read(weights, operand)?
+    } else {
+        let stored = band.read(weights, operand)?;
+        let memory = stored.bake()?;
+        (stored, memory)
+    };
     let places = band.places(operand, rows);
     let difference = stored.first_difference(&memory, &places)?;
     Ok(difference.map(|found| {

@@ -1,63 +1,15 @@
 //! Which weights of a checkpoint a kernel is given as one operand.
 
-use blockscale::layout::ScaleLayout;
+use blockscale::layout::{LayoutError, ScaleLayout};
 use blockscale::runtime::{Kernel, Part, Runtime};
 use blockscale::{Format, Shape};
 use blockscale_model::Checkpoint;
-use blockscale_model::catalog::{Encoding, Matrices, Weight, module_of};
+use blockscale_model::catalog::{Encoding, ExpertPart, Matrices, PartRole, Weight, other_half};
 use blockscale_model::deepseek_v4::{self, DeepSeekV4, Detection};
 
+use super::operand::{Member, OperandWeights};
 use super::report::{SkipReason, SkippedWeight};
 use crate::weights::Weights;
-
-/// Weights that a kernel is given as one operand.
-pub(super) struct OperandWeights {
-    pub(super) kernel: Kernel,
-    /// Format of each of the weights.
-    pub(super) format: Format,
-    /// Indexes into the catalog. In each matrix of the operand the rows of the first lie above
-    /// those of the second.
-    pub(super) members: Vec<usize>,
-    pub(super) matrices: usize,
-    /// Rows and columns of a matrix of the operand.
-    pub(super) shape: Shape,
-}
-
-impl OperandWeights {
-    /// Rows that each member has in a matrix of the operand.
-    pub(super) fn member_rows(&self) -> usize {
-        self.shape.rows / self.members.len()
-    }
-
-    /// Matrix and row of a member, from those of its part of the operand.
-    ///
-    /// They differ for a matrix that the kernel reads as several groups.
-    pub(super) fn row_of_member(
-        &self,
-        weights: Weights<'_>,
-        member: usize,
-        matrix: usize,
-        row: usize,
-    ) -> (usize, usize) {
-        let rows = weights.catalog.weights[member].matrices().shape.rows;
-        let row = matrix * self.member_rows() + row;
-        (row / rows, row % rows)
-    }
-
-    pub(super) fn names(&self, weights: Weights<'_>) -> Vec<String> {
-        let name = |&member: &usize| weights.catalog.weights[member].name.clone();
-        self.members.iter().map(name).collect()
-    }
-
-    /// Bytes of all tensors of its weights.
-    pub(super) fn stored_bytes(&self, weights: Weights<'_>) -> u64 {
-        let members = self.members.iter().map(|&m| &weights.catalog.weights[m]);
-        members
-            .flat_map(|weight| &weight.parts)
-            .map(|part| weights.checkpoint.tensors[part.tensor].bytes())
-            .sum()
-    }
-}
 
 /// Every operand that `runtime` makes of block-scaled weights, and those that it cannot take.
 pub(super) fn operands(
@@ -95,12 +47,11 @@ impl Model<'_> {
     /// The operand that a weight begins; `None` for an up, which belongs to its gate.
     fn operand(&self, index: usize) -> Result<Option<OperandWeights>, SkipReason> {
         let weight = &self.weights.catalog.weights[index];
+        let part = ExpertPart::of(&weight.name);
+        let kernel = self.runtime.kernel(kernel_part(part));
         if weight.layout != ScaleLayout::Linear {
-            let layout = weight.layout;
-            return Err(SkipReason::LaidOut { layout });
+            return self.as_laid_out(kernel, index).map(Some);
         }
-        let role = Role::of(&weight.name);
-        let kernel = self.runtime.kernel(role.part());
         let format = readable(kernel, weight)?;
         if weight.elements() == 0 {
             return Err(SkipReason::Empty);
@@ -109,32 +60,70 @@ impl Model<'_> {
         let alone = OperandWeights {
             kernel,
             format,
-            members: vec![index],
+            members: vec![Member::all(index)],
             matrices: count,
             shape,
+            laid_out: false,
         };
-        match role {
+        match part {
             // Products of FP8 take gate and up as they take one: blocks of rows stay where they are.
             _ if format != Format::NVFP4 => self.grouped(alone, weight).map(Some),
-            Role::Gate { up } => {
-                let up = self.sibling(weight, up)?;
+            Some(ExpertPart::Gate) => {
+                let up = self.sibling(weight)?;
                 Ok(Some(OperandWeights {
-                    members: vec![index, up],
+                    members: vec![Member::all(index), Member::all(up)],
                     shape: Shape::new(shape.rows * 2, shape.cols),
                     ..alone
                 }))
             }
-            Role::Up { gate } => self.sibling(weight, gate).map(|_| None),
-            Role::GateUp | Role::Down | Role::Other => Ok(Some(alone)),
+            Some(ExpertPart::Up) => self.sibling(weight).map(|_| None),
+            Some(ExpertPart::GateUp) if weight.gate_up.order().is_none() => {
+                Err(SkipReason::UnknownRowOrder)
+            }
+            Some(ExpertPart::GateUp) => {
+                let half = |half| Member {
+                    weight: index,
+                    half: Some(half),
+                };
+                Ok(Some(OperandWeights {
+                    members: vec![half(0), half(1)],
+                    ..alone
+                }))
+            }
+            Some(ExpertPart::Down) | None => Ok(Some(alone)),
         }
     }
 
-    /// The weight beside `weight` whose module is called `module`, of the same format and shape.
-    fn sibling(&self, weight: &Weight, module: &str) -> Result<usize, SkipReason> {
-        let own = module_of(&weight.name);
-        let suffix = &weight.name[own.len()..];
-        let parent = own.rsplit_once('.').map_or("", |(parent, _)| parent);
-        let name = format!("{parent}.{module}{suffix}");
+    /// A weight that the file holds in the order of the kernel, byte for byte as it lies in memory.
+    fn as_laid_out(&self, kernel: Kernel, index: usize) -> Result<OperandWeights, SkipReason> {
+        let weight = &self.weights.catalog.weights[index];
+        let layout = weight.layout;
+        let Matrices { count, shape } = weight.matrices();
+        let is_as_long = |role, expected: Result<usize, LayoutError>| {
+            let bytes = weight.part(role).map(|id| self.weights.tensor_len(id));
+            bytes.is_some() && bytes == expected.ok()
+        };
+        let reads = weight.encoding.format() == Some(&kernel.format())
+            && kernel.format() == Format::NVFP4
+            && kernel.layout() == layout
+            && is_as_long(PartRole::Codes, kernel.baked_code_bytes(count, shape))
+            && is_as_long(PartRole::BlockScale, kernel.baked_scale_bytes(count, shape));
+        if !reads {
+            return Err(SkipReason::LaidOut { layout });
+        }
+        Ok(OperandWeights {
+            kernel,
+            format: kernel.format(),
+            members: vec![Member::all(index)],
+            matrices: count,
+            shape,
+            laid_out: true,
+        })
+    }
+
+    /// The other half of a gate or an up, of the same format and shape.
+    fn sibling(&self, weight: &Weight) -> Result<usize, SkipReason> {
+        let name = other_half(&weight.name).unwrap_or_default();
         let Some(index) = self.weights.catalog.position(&name) else {
             return Err(SkipReason::NoSibling { name });
         };
@@ -185,44 +174,11 @@ fn readable(kernel: Kernel, weight: &Weight) -> Result<Format, SkipReason> {
     }
 }
 
-/// What a weight is to the experts of its layer.
-enum Role {
-    Gate { up: &'static str },
-    Up { gate: &'static str },
-    GateUp,
-    Down,
-    Other,
-}
-
-impl Role {
-    /// By name: `...experts.7.w1.weight`, or `...experts.gate_up_proj` of all experts in a stack.
-    fn of(name: &str) -> Self {
-        let mut modules = module_of(name).rsplit('.');
-        let last = modules.next();
-        let is_number = |module: &&str| module.bytes().all(|byte| byte.is_ascii_digit());
-        let above = modules.next();
-        let stack = match above.filter(is_number) {
-            Some(_) => modules.next(),
-            None => above,
-        };
-        match last {
-            _ if stack != Some("experts") => Self::Other,
-            Some("w1") => Self::Gate { up: "w3" },
-            Some("gate_proj") => Self::Gate { up: "up_proj" },
-            Some("w3") => Self::Up { gate: "w1" },
-            Some("up_proj") => Self::Up { gate: "gate_proj" },
-            Some("gate_up_proj") => Self::GateUp,
-            Some("w2" | "down_proj") => Self::Down,
-            _ => Self::Other,
-        }
-    }
-
-    fn part(&self) -> Part {
-        match self {
-            Self::Gate { .. } | Self::Up { .. } | Self::GateUp => Part::MoeGateUp,
-            Self::Down => Part::MoeDown,
-            Self::Other => Part::Linear,
-        }
+fn kernel_part(part: Option<ExpertPart>) -> Part {
+    match part {
+        Some(ExpertPart::Gate | ExpertPart::Up | ExpertPart::GateUp) => Part::MoeGateUp,
+        Some(ExpertPart::Down) => Part::MoeDown,
+        None => Part::Linear,
     }
 }
 

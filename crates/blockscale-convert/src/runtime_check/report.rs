@@ -61,6 +61,8 @@ pub enum Baked {
     Whole,
     /// So many of its matrices; each is laid out by itself.
     Matrices(usize),
+    /// Nothing: the file holds it as the kernel reads it, and it was read from there.
+    Stored,
     /// The tiles of so many rows that hold a sampled row; the layout moves nothing across tiles.
     Tiles(usize),
 }
@@ -69,6 +71,7 @@ impl fmt::Display for Baked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Whole => f.pad("whole"),
+            Self::Stored => f.pad("as stored"),
             Self::Matrices(1) => f.pad("1 matrix at a time"),
             Self::Matrices(count) => write!(f, "{count} matrices at a time"),
             Self::Tiles(rows) => write!(f, "{rows} rows at a time"),
@@ -114,7 +117,7 @@ pub enum SkipReason {
         /// Format of the weight.
         found: String,
     },
-    /// The file holds it in the layout of a runtime, which would lay it out once more.
+    /// The file holds it in a layout that this kernel does not read; the runtime would lay it out once more.
     #[error(
         "the file holds it in layout `{layout}`, and the runtime would lay it out once more; check \
          the checkpoint that it was made from"
@@ -161,6 +164,12 @@ pub enum SkipReason {
     /// A weight without an element.
     #[error("it has no elements")]
     Empty,
+    /// Gate and up lie in it in an order that nothing tells.
+    #[error(
+        "nothing says in which order it holds the rows of gate and up; pass --gate-up gate-first, \
+         up-first or interleaved, as the model has them"
+    )]
+    UnknownRowOrder,
     /// The layout does not take it.
     #[error("{0}")]
     Layout(LayoutError),

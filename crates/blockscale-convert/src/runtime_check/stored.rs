@@ -31,9 +31,10 @@ pub(super) struct Stored {
 
 /// The bytes of a band as a kernel is given them.
 pub(super) struct Memory {
-    codes: Vec<u8>,
-    scales: Vec<u8>,
-    globals: Vec<f32>,
+    pub(super) codes: Vec<u8>,
+    pub(super) scales: Vec<u8>,
+    /// One for each matrix.
+    pub(super) globals: Vec<f32>,
 }
 
 /// An element that is not read as it is stored.

@@ -3,7 +3,7 @@
 //! Every linear layer is NVFP4 as ModelOpt writes it: `weight` (two codes a byte), `weight_scale`
 //! (E4M3, one a 16 columns), `weight_scale_2` and `input_scale` (F32 scalars). Names, dtypes and
 //! counts are those of the large model; only dimensions, experts a layer and vocabulary are small. The
-//! numbers are Gaussian, with outlier columns and one heavy row a matrix, and follow from a seed alone:
+//! numbers are Gaussian, with loud channels and one heavy row a matrix, and follow from a seed alone:
 //! the same options give the same bytes on every machine.
 //!
 //! What makes real checkpoints difficult is there on purpose: several shards, scales that lie in another
@@ -11,9 +11,10 @@
 //! compressor, two spellings of all names.
 
 mod documents;
+mod fault;
 mod files;
 mod model;
-mod random;
+pub(crate) mod random;
 mod shards;
 mod tensors;
 
@@ -23,7 +24,10 @@ use std::path::{Path, PathBuf};
 use blockscale::LenMismatch;
 use blockscale_model::{HeaderError, ShardNameError};
 
+use fault::Damage;
 use files::Folder;
+
+pub use fault::{FAULTS, Fault, fault};
 
 /// Spelling of the tensor names and of `config.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -44,6 +48,8 @@ pub struct SampleOptions {
     pub layers: usize,
     /// Seed of all numbers.
     pub seed: u64,
+    /// What is to be wrong with it.
+    pub fault: Option<&'static Fault>,
 }
 
 impl Default for SampleOptions {
@@ -53,6 +59,7 @@ impl Default for SampleOptions {
             dialect: SampleDialect::default(),
             layers: 61,
             seed: 0,
+            fault: None,
         }
     }
 }
@@ -100,6 +107,14 @@ pub enum SampleError {
         /// The cause.
         source: io::Error,
     },
+    /// The sample has nothing that the fault could damage.
+    #[error("a sample of {layers} layers has nothing that `{fault}` damages; give it more layers")]
+    NothingToDamage {
+        /// The fault.
+        fault: &'static str,
+        /// Layers of the sample.
+        layers: usize,
+    },
     /// A shard cannot be laid out.
     #[error(transparent)]
     Header(#[from] HeaderError),
@@ -142,7 +157,9 @@ pub fn write_sample(dir: &Path, options: &SampleOptions) -> Result<SampleReport,
     }
     let arch = model::small_pro(options.layers);
     let plan = shards::Plan::new(&arch)?;
-    let documents = documents::all(&arch, options.dialect);
+    let mut documents = documents::all(&arch, options.dialect);
+    let mut damage = Damage::of(options);
+    damage.documents(&mut documents);
 
     let document_names = documents.iter().map(|document| document.name);
     let names = plan
@@ -150,10 +167,13 @@ pub fn write_sample(dir: &Path, options: &SampleOptions) -> Result<SampleReport,
         .chain(document_names)
         .chain([documents::INDEX]);
     let folder = Folder::prepare(dir, names)?;
-    let written = plan.write(&folder, options)?;
+    let written = plan.write(&folder, options, &mut damage)?;
     for document in &documents {
         folder.write(document.name, |file| file.write_all(&document.bytes))?;
     }
-    folder.write(documents::INDEX, |file| file.write_all(&written.index()))?;
+    let index = damage.index(written.index());
+    folder.write(documents::INDEX, |file| file.write_all(&index))?;
+    damage.folder(dir)?;
+    damage.done()?;
     Ok(written.report())
 }

@@ -6,30 +6,30 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// The random numbers of one tensor.
-pub(super) struct Stream(ChaCha8Rng);
+pub(crate) struct Stream(ChaCha8Rng);
 
 impl Stream {
     /// The stream of `name`. Names have streams of their own, so that a tensor's numbers depend on
     /// neither the order nor the thread in which tensors are made.
-    pub(super) fn new(seed: u64, name: &str) -> Self {
+    pub(crate) fn new(seed: u64, name: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&seed.to_le_bytes()).update(name.as_bytes());
         Self(ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()))
     }
 
     /// A whole number below `n`.
-    pub(super) fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         // The upper half of a product with less than 2^32 fits what `n` fits.
         ((u64::from(self.0.next_u32()) * n as u64) >> 32) as usize
     }
 
     /// Between `low` and `high`.
-    pub(super) fn uniform(&mut self, low: f32, high: f32) -> f32 {
+    pub(crate) fn uniform(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * unit(self.0.next_u32())
     }
 
     /// Independent normal numbers of mean 0 and standard deviation `sigma`.
-    pub(super) fn normal(&mut self, len: usize, sigma: f32) -> Vec<f32> {
+    pub(crate) fn normal(&mut self, len: usize, sigma: f32) -> Vec<f32> {
         let mut values = vec![0.0; len];
         for pair in values.chunks_mut(2) {
             let both = self.normal_pair();

@@ -7,6 +7,7 @@ use blockscale_model::deepseek_v4::{DeepSeekV4, NativeName, Part};
 use blockscale_model::{Dtype, NewTensor, ShardName, lay_out, write_index};
 use rayon::prelude::*;
 
+use super::fault::Damage;
 use super::files::Folder;
 use super::model::{Unit, position, units};
 use super::tensors::{self, Tensor};
@@ -48,6 +49,7 @@ impl<'a> Plan<'a> {
         &self,
         folder: &Folder,
         options: &SampleOptions,
+        damage: &mut Damage,
     ) -> Result<Written, SampleError> {
         let mut units_of_shard: Vec<Vec<Unit>> = vec![Vec::new(); self.names.len()];
         for unit in units(self.arch) {
@@ -66,7 +68,8 @@ impl<'a> Plan<'a> {
                 .partition(|tensor| self.strays(tensor));
             own.append(&mut strays);
             strays = stray;
-            write_shard(folder, name, &own)?;
+            let metadata = damage.shard(&mut own);
+            write_shard(folder, name, &own, metadata)?;
             written.add(name, &own);
         }
         Ok(written)
@@ -90,9 +93,14 @@ impl<'a> Plan<'a> {
     }
 }
 
-fn write_shard(folder: &Folder, name: &ShardName, tensors: &[Tensor]) -> Result<(), SampleError> {
+fn write_shard(
+    folder: &Folder,
+    name: &ShardName,
+    tensors: &[Tensor],
+    mut metadata: BTreeMap<String, String>,
+) -> Result<(), SampleError> {
     let entries: Vec<NewTensor> = tensors.iter().map(|tensor| tensor.entry.clone()).collect();
-    let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
+    metadata.insert("format".to_owned(), "pt".to_owned());
     let layout = lay_out(&entries, &metadata)?;
     let mut in_data_order: Vec<_> = layout.ranges.iter().zip(tensors).collect();
     in_data_order.sort_by_key(|(range, _)| range.start);

@@ -62,15 +62,12 @@ impl Weight {
         let mut stream = Stream::new(seed, &native);
         let len = shape.iter().product();
         let values = match storage {
-            Storage::Nvfp4 { sigma } => linear(&mut stream, matrix(&shape), sigma),
+            Storage::Nvfp4 { sigma } => {
+                let loud = loud_channels(seed, matrix(&shape).cols);
+                linear(&mut stream, &loud, matrix(&shape), sigma)
+            }
             Storage::Bf16 { sigma } => rounded(stream.normal(len, sigma)),
-            Storage::Norm => rounded(
-                stream
-                    .normal(len, 0.1)
-                    .into_iter()
-                    .map(|x| 1.0 + x)
-                    .collect(),
-            ),
+            Storage::Norm => norm(&mut stream, &loud_channels(seed, len), len),
             Storage::F32 { sigma } => stream.normal(len, sigma),
             Storage::ExpertIds => expert_ids(&mut stream, arch.experts, matrix(&shape)),
         };
@@ -176,18 +173,35 @@ fn matrix(shape: &[usize]) -> Shape {
     }
 }
 
-/// Weights of a linear layer as trained ones are: BF16 numbers, of each 64 input columns one much
-/// larger than the rest, one heavy row.
-fn linear(stream: &mut Stream, shape: Shape, sigma: f32) -> Vec<f32> {
-    let groups = (0..shape.cols).step_by(64);
-    let outliers: Vec<usize> = groups
-        .map(|start| start + stream.below(64.min(shape.cols - start)))
-        .collect();
+/// Channels that are much louder than the rest, one in each 64. They depend on their number alone:
+/// what reads the same channels finds the same ones loud, as in trained models.
+fn loud_channels(seed: u64, channels: usize) -> Vec<usize> {
+    let mut stream = Stream::new(seed, &format!("{channels} channels"));
+    let groups = (0..channels).step_by(64);
+    groups
+        .map(|start| start + stream.below(64.min(channels - start)))
+        .collect()
+}
+
+/// Gains near one; half of that where a channel is loud.
+fn norm(stream: &mut Stream, loud: &[usize], len: usize) -> Vec<f32> {
+    let mut gains = stream.normal(len, 0.1);
+    for gain in &mut gains {
+        *gain += 1.0;
+    }
+    for channel in loud {
+        gains[*channel] *= 0.5;
+    }
+    rounded(gains)
+}
+
+/// Weights of a linear layer as trained ones are: BF16 numbers, loud input channels, one heavy row.
+fn linear(stream: &mut Stream, loud: &[usize], shape: Shape, sigma: f32) -> Vec<f32> {
     let heavy_row = stream.below(shape.rows);
     let mut values = stream.normal(shape.rows * shape.cols, sigma);
     for row in values.chunks_exact_mut(shape.cols) {
-        for column in &outliers {
-            row[*column] *= 6.0;
+        for channel in loud {
+            row[*channel] *= 6.0;
         }
     }
     for value in &mut values[heavy_row * shape.cols..][..shape.cols] {

@@ -1,7 +1,7 @@
 //! Which files a path stands for.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blockscale_model::ShardName;
 
@@ -45,12 +45,33 @@ pub(super) fn locate(path: &Path) -> Result<Located, OpenError> {
     })
 }
 
+/// The folders that the bytes of `path` may lie in, as far as they can be found, in their true
+/// places: its own, and in a cache of the hub the snapshot that it stands for, with its blobs.
+pub(crate) fn folders(path: &Path) -> Vec<PathBuf> {
+    let own = if path.is_file() { parent(path) } else { path };
+    let snapshot = hub_cache::main_snapshot(own).ok().flatten();
+    let folders = [Some(own.to_owned()), snapshot].into_iter().flatten();
+    let mut found: Vec<PathBuf> = folders
+        .filter_map(|folder| fs::canonicalize(folder).ok())
+        .collect();
+    let blobs: Vec<PathBuf> = found
+        .iter()
+        .filter_map(|f| hub_cache::blobs_of(f))
+        .collect();
+    found.extend(blobs);
+    found
+}
+
+/// The folder of a file. `a.safetensors` has the parent ``, which stands for the current folder.
+fn parent(file: &Path) -> &Path {
+    let parent = file.parent();
+    parent
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
 fn file(path: &Path) -> Result<Located, OpenError> {
-    // `a.safetensors` has the parent ``, which stands for the current folder.
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let folder = Folder::new(parent.unwrap_or(Path::new(".")))?;
+    let folder = Folder::new(parent(path))?;
     let name = path
         .file_name()
         .unwrap_or_default()

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use error::{OpenError, SourceError};
 pub use local::LocalSource;
+pub(crate) use locate::folders;
 
 /// Byte ranges of a checkpoint's shards, readable from many threads at once.
 pub trait Source: Send + Sync {

@@ -14,7 +14,7 @@ use super::{Run, RunBytes, Weights, rows_per_task};
 use crate::ConvertError;
 
 /// Runs begin at a multiple of so many rows: there codes and zero points of any width begin a word.
-pub(super) const ROW_ALIGNMENT: usize = 32;
+pub(crate) const ROW_ALIGNMENT: usize = 32;
 
 /// Bytes that one row takes, rounded up, with its share of the group index.
 pub(super) fn row_bytes(format: &IntFormat, cols: usize) -> usize {

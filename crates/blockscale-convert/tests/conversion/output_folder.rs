@@ -78,6 +78,38 @@ fn source_folder_is_refused_as_output_by_every_path_to_it() {
 
 #[cfg(unix)]
 #[test]
+fn snapshot_that_a_cache_stands_for_is_refused_as_output() {
+    use std::os::unix::fs::symlink;
+
+    let cache = tempfile::tempdir().unwrap();
+    let root = cache.path().join("models--org--name");
+    let [blobs, snapshot, other] =
+        ["blobs", "snapshots/0123", "snapshots/4567"].map(|folder| root.join(folder));
+    for folder in [&blobs, &snapshot, &other, &root.join("refs")] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::write(root.join("refs/main"), "0123").unwrap();
+    write_single(&blobs, &[NewTensor::noise("a.weight", &[4, 4])]);
+    fs::rename(blobs.join("model.safetensors"), blobs.join("abc")).unwrap();
+    let shard = snapshot.join("model.safetensors");
+    symlink("../../blobs/abc", &shard).unwrap();
+    assert_eq!(Opened::new(&root).tensor_names(), ["a.weight"]);
+
+    for source in [&root, &snapshot, &shard] {
+        for out in [&snapshot, &blobs] {
+            let error = refuse_in_place(source, out).unwrap_err();
+            assert!(matches!(error, ConvertError::InPlace { .. }), "{error}");
+        }
+        // Another revision, and a folder that is not there yet.
+        refuse_in_place(source, &other).unwrap();
+        refuse_in_place(source, &snapshot.join("out")).unwrap();
+    }
+    let error = refuse_in_place(&root, &root).unwrap_err();
+    assert!(matches!(error, ConvertError::InPlace { .. }), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
 fn link_to_the_source_folder_is_refused_as_output() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("source");

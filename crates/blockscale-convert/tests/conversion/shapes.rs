@@ -163,8 +163,10 @@ fn tensors_of_nothing_pass_through_every_conversion() {
         let out = tempfile::tempdir().unwrap();
         let (_, output) = converted(dir.path(), &to(target), out.path());
         for weight in &source.catalog.weights {
-            let written = output.catalog.weight(&weight.name).unwrap();
-            assert_eq!(written.elements(), weight.elements(), "{}", weight.name);
+            let name = &weight.name;
+            let written = output.catalog.weight(name);
+            let written = written.unwrap_or_else(|| panic!("no `{name}` in {target}"));
+            assert_eq!(written.elements(), weight.elements(), "{name} in {target}");
             if target.is_plain() {
                 assert_eq!(written.shape, weight.shape, "{}", weight.name);
             }

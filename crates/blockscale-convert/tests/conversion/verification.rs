@@ -126,6 +126,44 @@ fn nan_on_one_side_fails_whatever_the_bound() {
 }
 
 #[test]
+fn given_bound_replaces_bounds_in_both_directions_and_never_equality() {
+    let tensors = [
+        NewTensor::noise("a.weight", &[64, 64]),
+        NewTensor::f32("bias", &[16], &noise(4, 16)),
+    ];
+    let source = folder(&tensors);
+    let out = tempfile::tempdir().unwrap();
+    let (_, output) = converted(source.path(), &to(Target::Nvfp4), out.path());
+    let failed = |min_sqnr| {
+        let options = VerifyOptions {
+            min_sqnr: Some(min_sqnr),
+            ..VerifyOptions::default()
+        };
+        let report = Opened::new(source.path()).verify(&Opened::new(out.path()), &options);
+        let names = report.failures.iter().map(|f| f.tensor.clone());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(failed(10.0), [""; 0]);
+    assert_eq!(failed(30.0), ["a.weight"]);
+
+    // Swapped nibbles come to less than 0 dB.
+    let swapped: Vec<u8> = output
+        .bytes("a.weight")
+        .iter()
+        .map(|byte| byte.rotate_left(4))
+        .collect();
+    overwrite(out.path(), "a.weight", &swapped);
+    assert_eq!(failed(0.0), ["a.weight"]);
+    assert_eq!(failed(-10.0), [""; 0]);
+
+    // F32 that was F32 has to be equal, however loose the bound.
+    let mut bias = output.bytes("bias");
+    bias[0] ^= 1;
+    overwrite(out.path(), "bias", &bias);
+    assert_eq!(failed(-10.0), ["bias"]);
+}
+
+#[test]
 fn fused_compressors_compare_with_split_ones_half_by_half() {
     let folder = data("checkpoints/modelopt-nvfp4-dsv4");
     let mut recipe = builtin("deepseek-v4-bf16").unwrap();

@@ -9,7 +9,9 @@ use blockscale_model::dialect::Dialect;
 use crate::support::{Opened, bf16_bytes, data, f32_bytes, json, sha256};
 
 /// Every folder, and the dialect that its config announces.
-pub(crate) const FOLDERS: [(&str, Dialect); 16] = [
+pub(crate) const FOLDERS: [(&str, Dialect); 21] = [
+    ("autoawq", Dialect::Awq),
+    ("autogptq", Dialect::Gptq),
     ("ct-fp8-block-llama", Dialect::CompressedTensors),
     ("ct-int-mxfp6", Dialect::CompressedTensors),
     ("ct-mxfp4-llama", Dialect::CompressedTensors),
@@ -19,12 +21,15 @@ pub(crate) const FOLDERS: [(&str, Dialect); 16] = [
     ("dsv4-nvfp4", Dialect::Deepseek),
     ("dsv4-official", Dialect::Deepseek),
     ("gptoss-mxfp4", Dialect::GptOss),
+    ("gptqmodel", Dialect::Gptq),
     ("hf-fp8-dsv3", Dialect::Deepseek),
     ("mlx-affine", Dialect::Mlx),
     ("mlx-nvfp4-llama", Dialect::Mlx),
     ("modelopt-fp8-llama", Dialect::Modelopt),
     ("modelopt-nvfp4-dsv4", Dialect::Modelopt),
     ("modelopt-nvfp4-llama", Dialect::Modelopt),
+    ("quark", Dialect::Quark),
+    ("quark-e3m2", Dialect::Quark),
     ("torchao", Dialect::Torchao),
 ];
 
@@ -33,7 +38,7 @@ pub(crate) fn open(folder: &str) -> Opened {
 }
 
 /// Swaps the last two axes of a stack: transformers has gpt-oss' experts as `[E, in, out]`.
-fn transposed(values: &[f32], [count, rows, cols]: [usize; 3]) -> Vec<f32> {
+pub(crate) fn transposed(values: &[f32], [count, rows, cols]: [usize; 3]) -> Vec<f32> {
     let matrices = values.chunks_exact(rows * cols).take(count);
     matrices
         .flat_map(|m| (0..cols).flat_map(move |col| (0..rows).map(move |row| m[row * cols + col])))

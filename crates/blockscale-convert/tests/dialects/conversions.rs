@@ -1,10 +1,10 @@
 //! Every checkpoint to every format, and verified.
 
-use blockscale_model::catalog::Encoding;
+use blockscale_model::catalog::{Axes, Encoding};
 use blockscale_model::dialect::Dialect;
 use blockscale_model::recipe::{Recipe, Target, generic};
 
-use crate::checkpoints::{FOLDERS, open};
+use crate::checkpoints::{FOLDERS, open, transposed};
 use crate::support::bf16_bytes;
 
 /// What each is converted to.
@@ -58,7 +58,10 @@ fn every_checkpoint_becomes_bf16_as_it_decodes() {
                 continue;
             }
             let written = output.bytes(&weight.name);
-            let values = source.decode(&weight.name);
+            let mut values = source.decode(&weight.name);
+            if output.catalog.weight(&weight.name).unwrap().axes == Axes::InOut {
+                values = transposed(&values, weight.shape.as_slice().try_into().unwrap());
+            }
             assert_eq!(written, bf16_bytes(&values), "{folder}: {}", weight.name);
         }
         let left = output

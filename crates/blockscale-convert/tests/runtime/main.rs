@@ -2,6 +2,8 @@
 
 mod checkpoint;
 mod converted;
+mod field;
 mod joined;
 mod limits;
 mod skipped;
+mod stacks;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use blockscale::layout::ScaleLayout;
 use blockscale::runtime::Runtime;
-use blockscale_convert::{RuntimeReport, SkipReason};
+use blockscale_convert::{Baked, RuntimeReport, SkipReason};
 use blockscale_model::catalog::BAKED_KEY;
 use blockscale_model::deepseek_v4::DeepSeekV4;
 use serde_json::json;
@@ -114,7 +114,7 @@ fn wo_a_needs_groups_of_whole_blocks() {
 }
 
 #[test]
-fn what_is_laid_out_for_a_runtime_already_is_not_laid_out_again() {
+fn what_is_laid_out_already_is_read_as_it_lies_or_not_at_all() {
     let entry = json!({ "a.weight": {
         "layout": "tiles-128x4",
         "format": "NVFP4",
@@ -128,7 +128,13 @@ fn what_is_laid_out_for_a_runtime_already_is_not_laid_out_again() {
     let dir = tempfile::tempdir().unwrap();
     let metadata = HashMap::from([(BAKED_KEY.to_owned(), entry.to_string())]);
     write(dir.path(), &nvfp4("a", 128, 64, 0.5), Some(metadata));
-    let report = Opened::new(dir.path()).check(Runtime::Cutlass);
+    let opened = Opened::new(dir.path());
+    let report = opened.check(Runtime::Cutlass);
+    assert!(report.passed(), "{report:#?}");
+    assert_eq!(report.weights[0].baked, Baked::Stored);
+
+    // Another runtime would lay it out once more.
+    let report = opened.check(Runtime::TrtllmMoe);
     assert!(!report.passed());
     let layout = ScaleLayout::Tiles128x4;
     assert_eq!(reason(&report, "a.weight"), &SkipReason::LaidOut { layout });

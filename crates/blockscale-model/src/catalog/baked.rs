@@ -90,12 +90,10 @@ fn read(checkpoint: &Checkpoint, name: &str, entry: &BakedWeight) -> Result<Weig
         });
     }
     parts.sort_by_key(|part| part.role);
+    let (name, shape) = (name.to_owned(), entry.shape.clone());
     let weight = Weight {
-        name: name.to_owned(),
-        shape: entry.shape.clone(),
-        encoding: Encoding::Block(format),
-        parts,
         layout,
+        ..Weight::new(name, shape, Encoding::Block(format), parts)
     };
     for (role, expected) in [
         (PartRole::Codes, weight.laid_out_codes(&format)),

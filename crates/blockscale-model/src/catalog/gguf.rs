@@ -7,7 +7,6 @@
 use std::collections::HashSet;
 
 use blockscale::ggml;
-use blockscale::layout::ScaleLayout;
 use safetensors::Dtype;
 
 use super::problem::ScaleProblem;
@@ -48,16 +47,15 @@ pub(super) fn catalog(checkpoint: &Checkpoint) -> Catalog {
             continue;
         }
         catalog.findings.extend(unused_scale(checkpoint, raw));
-        catalog.weights.push(Weight {
-            name: raw.name.clone(),
-            shape: raw.shape.clone(),
-            encoding: Encoding::Plain(raw.dtype),
-            parts: vec![Part {
-                role: PartRole::Codes,
-                tensor: id,
-            }],
-            layout: ScaleLayout::Linear,
-        });
+        let codes = Part {
+            role: PartRole::Codes,
+            tensor: id,
+        };
+        let encoding = Encoding::Plain(raw.dtype);
+        let (name, shape) = (raw.name.clone(), raw.shape.clone());
+        catalog
+            .weights
+            .push(Weight::new(name, shape, encoding, vec![codes]));
     }
     catalog.weights.sort_by_key(Weight::codes);
     catalog
@@ -83,13 +81,8 @@ fn blocks(checkpoint: &Checkpoint, id: TensorId, kind: GgmlType, known: ggml::Gg
         beside(".scale", PartRole::GlobalScale),
         beside(".input_scale", PartRole::InputScale),
     ];
-    Weight {
-        name: raw.name.clone(),
-        parts: parts.into_iter().flatten().collect(),
-        encoding: Encoding::Ggml(known),
-        shape,
-        layout: ScaleLayout::Linear,
-    }
+    let parts = parts.into_iter().flatten().collect();
+    Weight::new(raw.name.clone(), shape, Encoding::Ggml(known), parts)
 }
 
 /// One F32 for all of a weight, or for each of its matrices.

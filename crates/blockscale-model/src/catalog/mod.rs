@@ -7,10 +7,14 @@
 //! bytes cannot say (the size of a block, the bits of packed integers, how zero
 //! points are stored), and is held against the shapes.
 //!
+//! Whether a weight holds gate and up in one, in which order, and on which axes, is settled here too
+//! ([`GateUp`], [`Axes`]), from what the file, its names and the architecture say.
+//!
 //! A weight whose scale is missing, doubled or of the wrong shape becomes a
 //! [`Refusal`]: it can be listed, but not converted. No scale is ever assumed.
 
 mod baked;
+mod expert;
 mod format_of;
 mod gguf;
 mod grouped;
@@ -18,13 +22,20 @@ mod int_config;
 mod pairing;
 mod problem;
 mod quant_config;
+mod row_facts;
+mod row_order;
 mod torchao;
 mod weight;
 
 pub use baked::{BAKED_KEY, BakedWeight};
+pub use expert::{ExpertPart, other_half};
+pub(crate) use expert::{held_by, name_of_both, names_of_halves, weight_of_bias};
 pub use int_config::{IntConfig, IntGroups, Targeted};
 pub use problem::ScaleProblem;
 pub use quant_config::QuantConfig;
+pub(crate) use row_facts::plain_axes;
+pub use row_facts::{Member, ROWS_KEY, RowFacts};
+pub use row_order::{Axes, GateUp, RowOrder, UnknownRowOrder};
 pub use weight::{Encoding, Matrices, Part, PartRole, TensorId, Weight, module_of};
 
 use std::collections::HashMap;
@@ -68,6 +79,7 @@ impl Catalog {
             Some(_) => gguf::catalog(checkpoint),
             None => pairing::pair(checkpoint, &QuantConfig::of(checkpoint)),
         };
+        row_facts::settle(checkpoint, &mut catalog);
         catalog.by_name = catalog
             .weights
             .iter()
@@ -75,6 +87,16 @@ impl Catalog {
             .map(|(i, w)| (w.name.clone(), i))
             .collect();
         catalog
+    }
+
+    /// States the order of gate and up for every weight of which nothing else tells it.
+    ///
+    /// What the file, its names or its architecture say is not changed.
+    pub fn state_gate_up(&mut self, order: RowOrder) {
+        let unsaid = |w: &&mut Weight| w.gate_up == GateUp::Unknown;
+        for weight in self.weights.iter_mut().filter(unsaid) {
+            weight.gate_up = GateUp::Ordered(order);
+        }
     }
 
     /// The weight of that logical name.

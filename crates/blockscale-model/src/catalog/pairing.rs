@@ -207,14 +207,11 @@ impl Pairing<'_> {
             });
         }
         Ok(Weight {
-            name,
-            shape,
-            encoding: Encoding::Block(format),
-            parts,
             layout: match tiled {
                 true => ScaleLayout::Tiles128x4,
                 false => ScaleLayout::Linear,
             },
+            ..Weight::new(name, shape, Encoding::Block(format), parts)
         })
     }
 
@@ -275,16 +272,14 @@ impl Pairing<'_> {
                 );
                 continue;
             }
-            self.found.push(Weight {
-                name: raw.name.clone(),
-                shape: raw.shape.clone(),
-                encoding: Encoding::Plain(raw.dtype),
-                parts: vec![Part {
-                    role: PartRole::Codes,
-                    tensor: id,
-                }],
-                layout: ScaleLayout::Linear,
-            });
+            let codes = Part {
+                role: PartRole::Codes,
+                tensor: id,
+            };
+            let encoding = Encoding::Plain(raw.dtype);
+            let (name, shape) = (raw.name.clone(), raw.shape.clone());
+            self.found
+                .push(Weight::new(name, shape, encoding, vec![codes]));
         }
         findings.extend(self.notices());
         self.found.sort_by_key(Weight::codes);

@@ -9,6 +9,9 @@ use blockscale::layout::ScaleLayout;
 use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
+use super::row_facts::Member;
+use super::row_order::{Axes, GateUp};
+
 /// Index of a tensor in [`Checkpoint::tensors`](crate::checkpoint::Checkpoint::tensors).
 pub type TensorId = usize;
 
@@ -111,6 +114,13 @@ pub struct Weight {
     pub parts: Vec<Part>,
     /// The order of its codes and scales: linear, unless the file says otherwise.
     pub layout: ScaleLayout,
+    /// Whether it holds gate and up in one, and in which order: of its rows, or, in a bias, along its
+    /// last axis.
+    pub gate_up: GateUp,
+    /// The axes of its matrices in the file. [`shape`](Self::shape) is `[.., outputs, inputs]` either way.
+    pub axes: Axes,
+    /// The weights that were put on top of each other in it, where the file says so.
+    pub members: Vec<Member>,
 }
 
 /// A weight seen as equal matrices over its last two axes.
@@ -148,6 +158,25 @@ impl Matrices {
 }
 
 impl Weight {
+    /// A weight in rows, as most are; what holds gate and up in one is settled by the catalog.
+    pub(crate) fn new(
+        name: String,
+        shape: Vec<usize>,
+        encoding: Encoding,
+        parts: Vec<Part>,
+    ) -> Self {
+        Self {
+            name,
+            shape,
+            encoding,
+            parts,
+            layout: ScaleLayout::Linear,
+            gate_up: GateUp::Apart,
+            axes: Axes::OutIn,
+            members: Vec::new(),
+        }
+    }
+
     /// The tensor of that role.
     pub fn part(&self, role: PartRole) -> Option<TensorId> {
         self.parts.iter().find(|p| p.role == role).map(|p| p.tensor)

@@ -1,12 +1,18 @@
 //! From a catalog and a recipe to a plan.
 
+use std::collections::HashSet;
+
 use blockscale::format::ScaleElement;
+use blockscale::layout::ScaleLayout;
 
 use super::config_out::{self, Outcome};
 use super::settle::{Groups, Settling};
 use super::units::{Unit, check_names, check_shapes, name_units};
-use super::{Dropped, Plan, PlanError, PlanOptions, PlannedWeight, Step, join, shards, summary};
-use crate::catalog::{Catalog, PartRole};
+use super::{
+    Dropped, Plan, PlanError, PlanOptions, PlannedTensor, PlannedWeight, join, order, pairs,
+    shards, summary,
+};
+use crate::catalog::{Catalog, PartRole, TensorId};
 use crate::checkpoint::Checkpoint;
 use crate::deepseek_v4::{DeepSeekV4, Detection};
 use crate::recipe::{Naming, Recipe, Rule, Stored, Target};
@@ -35,6 +41,8 @@ pub(super) fn build(
         joined = join::experts(joined, recipe)?;
     }
 
+    let joined = pairs::join(joined, recipe, options.layout)?;
+
     let mut settling = Settling {
         checkpoint,
         catalog,
@@ -46,6 +54,12 @@ pub(super) fn build(
     let mut weights = Vec::with_capacity(joined.len());
     for (unit, rule) in joined {
         weights.push(settling.weight(unit, rule, &mut findings)?);
+    }
+    order::follow_with_biases(&mut weights, catalog);
+    if order::is_of_experts(options.layout)
+        && weights.iter().all(|w| w.layout == ScaleLayout::Linear)
+    {
+        return Err(PlanError::NoExperts(options.layout));
     }
     let dropped = dropped(&weights, checkpoint, catalog);
     let has_index = checkpoint.shards.len() > 1 || checkpoint.has_index;
@@ -161,13 +175,19 @@ fn check_accepted(unit: &Unit, rule: &Rule, catalog: &Catalog) -> Result<(), Pla
     })
 }
 
-/// Activation scales have no use once their weight leaves the format they were made for.
+/// Activation scales that no output tensor takes over: they have no use once their weight leaves
+/// the format that they were made for.
 fn dropped(weights: &[PlannedWeight], checkpoint: &Checkpoint, catalog: &Catalog) -> Vec<Dropped> {
+    let mut settled: HashSet<TensorId> = weights
+        .iter()
+        .flat_map(|w| &w.tensors)
+        .flat_map(PlannedTensor::sources)
+        .collect();
     weights
         .iter()
-        .filter(|w| w.step != Step::Copy)
         .flat_map(|w| &w.pieces)
         .filter_map(|piece| catalog.weights[piece.weight].part(PartRole::InputScale))
+        .filter(|tensor| settled.insert(*tensor))
         .map(|tensor| Dropped {
             tensor: checkpoint.tensors[tensor].name.clone(),
             reason: "activation scale of a format that the weight no longer has",

@@ -3,20 +3,49 @@
 use blockscale::format::{Block, Element, Format, GlobalScale, ScaleElement};
 use serde_json::{Map, Value, json};
 
+use super::form::IntForm;
+
 /// Version of the library whose fields these are.
 const VERSION: &str = "0.19.0";
 
 /// `quantization_config` for one block format.
-pub(super) fn section(format: &Format, ignore: &[String]) -> Value {
+pub(super) fn blocks(format: &Format, ignore: &[String]) -> Value {
+    section(name(format), &weights(format), &activations(format), ignore)
+}
+
+/// `quantization_config` for integers in groups, which meet activations in the model's own type.
+pub(super) fn integers(form: &IntForm, ignore: &[String]) -> Value {
+    let IntForm {
+        format,
+        zeros,
+        sorted,
+    } = *form;
+    let (strategy, group) = match format.group_cols {
+        0 => ("channel", None),
+        cols => ("group", Some(cols)),
+    };
+    let weights = json!({
+        "num_bits": format.bits,
+        "type": "int",
+        "symmetric": !zeros,
+        "strategy": strategy,
+        "dynamic": false,
+        "group_size": group,
+        "actorder": sorted.then_some("group"),
+    });
+    section("pack-quantized", &weights, &Value::Null, ignore)
+}
+
+fn section(name: &str, weights: &Value, activations: &Value, ignore: &[String]) -> Value {
     json!({
         "config_groups": { "group_0": {
-            "format": name(format),
-            "input_activations": activations(format),
+            "format": name,
+            "input_activations": activations,
             "output_activations": null,
             "targets": ["Linear"],
-            "weights": weights(format),
+            "weights": weights,
         } },
-        "format": name(format),
+        "format": name,
         "global_compression_ratio": null,
         "ignore": ignore,
         "kv_cache_scheme": null,

@@ -1,10 +1,11 @@
 //! The small files of the output: configs that describe what was written, and the index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use blockscale::format::{Block, Element, Format, GlobalScale, ScaleElement};
+use blockscale::format::{Block, Element, Format, GlobalScale};
 use serde_json::{Map, Value, json};
 
+use super::form::Form;
 use super::{
     Document, PlanError, PlannedShard, PlannedWeight, Step, compressed_tensors, deepseek_config,
 };
@@ -108,23 +109,21 @@ fn index(outcome: &Outcome<'_>) -> Vec<u8> {
 }
 
 /// What is left of the source's quantisation, or the description of the one
-/// format that was written.
+/// form that was written.
 fn configs(outcome: &Outcome<'_>) -> Result<Configs, PlanError> {
     let source = outcome.checkpoint;
     let renamed = outcome.recipe.naming != Naming::Keep;
-    let mut written: BTreeMap<String, Format> = BTreeMap::new();
+    let mut written = BTreeSet::new();
     let mut described = None;
     let mut decoded = Vec::new();
     for weight in outcome.weights {
-        let encoding = outcome.encoding(weight);
-        let relabelled = outcome.recipe.dialect.is_some()
-            && outcome.recipe.rules[weight.rule].to.format().is_some();
+        let to = outcome.recipe.rules[weight.rule].to;
+        let relabelled = outcome.recipe.dialect.is_some() && to.format().is_some();
         let changed = weight.step != Step::Copy || relabelled;
-        if let Encoding::Block(format) = encoding {
-            // Configs do not tell types of float scales apart.
-            written.insert(alike(&format).to_string(), format);
-            if changed || renamed {
-                described = Some(format);
+        if let Some(form) = Form::of(weight, &outcome.encoding(weight)) {
+            written.insert(form.to_string());
+            if (changed || renamed) && form.is_described() {
+                described = Some(form);
             }
         } else if changed {
             decoded.push(crate::catalog::module_of(&weight.name).to_owned());
@@ -132,9 +131,15 @@ fn configs(outcome: &Outcome<'_>) -> Result<Configs, PlanError> {
     }
     match described {
         Some(_) if written.len() > 1 => Err(PlanError::MixedFormats {
-            formats: written.into_keys().collect(),
+            formats: written.into_iter().collect(),
         }),
-        Some(format) => Ok(describe(outcome, &format)),
+        Some(Form::Blocks(format)) => Ok(describe(outcome, &format)),
+        Some(Form::Integers(form)) => {
+            let section = compressed_tensors::integers(&form, &outcome.plain_modules());
+            // Words do not tell how many bits an integer has: without a config no one could read it.
+            let config = source.config.clone().or(Some(json!({})));
+            Ok(with_section(config, section, None))
+        }
         None if written.is_empty() => Ok(Configs {
             config: source.config.clone().map(without_quantisation),
             hf_quant_config: None,
@@ -152,21 +157,17 @@ fn configs(outcome: &Outcome<'_>) -> Result<Configs, PlanError> {
     }
 }
 
-/// The format with F32 in place of any other type of float scales.
-fn alike(format: &Format) -> Format {
-    match format.scale {
-        ScaleElement::Bf16 | ScaleElement::F16 => Format {
-            scale: ScaleElement::F32,
-            ..*format
-        },
-        _ => *format,
-    }
-}
-
 fn without_quantisation(mut config: Value) -> Value {
     if let Value::Object(map) = &mut config {
         map.shift_remove("quantization_config");
         map.shift_remove("compression_config");
+        // MLX has a section of its own.
+        if map
+            .get("quantization")
+            .is_some_and(|q| q.get("bits").is_some())
+        {
+            map.shift_remove("quantization");
+        }
     }
     config
 }
@@ -198,7 +199,7 @@ fn describe(outcome: &Outcome<'_>, format: &Format) -> Configs {
         .dialect
         .unwrap_or_else(|| Dialect::usual(format));
     let (section, hf_quant_config) = match dialect {
-        Dialect::CompressedTensors => (compressed_tensors::section(format, &ignore), None),
+        Dialect::CompressedTensors => (compressed_tensors::blocks(format, &ignore), None),
         Dialect::Modelopt => {
             let algo = modelopt_algo(outcome, format);
             (
@@ -209,7 +210,12 @@ fn describe(outcome: &Outcome<'_>, format: &Format) -> Configs {
         Dialect::GptOss => (mxfp4_section(&ignore), None),
         _ => (fp8_section(format, &ignore), None),
     };
-    let config = outcome.checkpoint.config.clone().map(|config| {
+    with_section(outcome.checkpoint.config.clone(), section, hf_quant_config)
+}
+
+/// A config, if there is one, with another section on quantisation.
+fn with_section(config: Option<Value>, section: Value, hf_quant_config: Option<Value>) -> Configs {
+    let config = config.map(|config| {
         let mut config = without_quantisation(config);
         if let Value::Object(map) = &mut config {
             map.insert("quantization_config".to_owned(), section);

@@ -18,11 +18,13 @@ use crate::recipe::Rule;
 const GROUP: u64 = 16;
 
 /// Whether the released form can describe the output: block formats other than
-/// FP8 in square blocks are the experts' alone.
+/// FP8 in square blocks are the experts' alone, and it has no integers.
 pub(super) fn describes(outcome: &Outcome<'_>) -> bool {
     outcome.weights.iter().all(|weight| {
-        let Encoding::Block(format) = outcome.encoding(weight) else {
-            return true;
+        let format = match outcome.encoding(weight) {
+            Encoding::Block(format) => format,
+            Encoding::Grouped(_) => return false,
+            _ => return true,
         };
         let square = matches!(format.block, Block::Grid { rows, .. } if rows > 1);
         square || native(&weight.name).is_some_and(|name| name.part.is_routed_expert())

@@ -4,7 +4,7 @@ use blockscale::layout::ScaleLayout;
 
 use crate::catalog::Refusal;
 use crate::dialect::Dialect;
-use crate::recipe::Target;
+use crate::recipe::{EncodeBy, Target};
 
 /// Why a conversion cannot be planned.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +111,51 @@ pub enum PlanError {
         /// Columns of one block.
         block: usize,
     },
+    /// Integers are packed for single matrices.
+    #[error(
+        "`{weight}` has shape {shape:?}; {to} is packed one matrix a tensor, and loaders know no \
+         stacks of it: keep it, or convert names with one tensor an expert"
+    )]
+    NotOneMatrix {
+        /// The weight.
+        weight: String,
+        /// Its shape.
+        shape: Vec<usize>,
+        /// What the rule asks for.
+        to: Target,
+    },
+    /// A row of the weight is not a whole number of groups.
+    #[error(
+        "`{weight}` has {cols} columns, which are no whole groups of {group}; loaders of {to} \
+         refuse that: set another `group` (0 is one scale a row), or keep the weight"
+    )]
+    PartialGroup {
+        /// The weight.
+        weight: String,
+        /// Its columns.
+        cols: usize,
+        /// What the rule asks for.
+        to: Target,
+        /// Columns of a group.
+        group: usize,
+    },
+    /// The scale rule or the scheme is about other formats.
+    #[error(
+        "`{weight}` is to be {format}, which {by} does not write; there are {}{}",
+        fitting.join(", "), with_dialect(*dialect)
+    )]
+    NotEncodedBy {
+        /// The weight.
+        weight: String,
+        /// The rule or scheme.
+        by: EncodeBy,
+        /// The format, as its dialect has it.
+        format: String,
+        /// Those that write it.
+        fitting: Vec<String>,
+        /// A dialect in which it would do.
+        dialect: Option<Dialect>,
+    },
     /// The architecture fixes the shape of this weight, and it is another.
     #[error(
         "`{weight}` (from `{source_name}`) has shape {found:?}, but config.json makes it {expected:?}; \
@@ -171,6 +216,15 @@ pub enum PlanError {
         /// How it is stored.
         found: String,
     },
+    /// gpt-oss has stacks of plain numbers in turn and on their side.
+    #[error(
+        "`{weight}` would be put together gate first, which gpt-oss does not load as plain numbers; \
+         write it with --names hf --dialect gpt-oss --to mxfp4, and that with --to bf16"
+    )]
+    StacksGptOss {
+        /// The stack.
+        weight: String,
+    },
     /// A layout applied twice is noise that looks like scales.
     #[error(
         "`{weight}` is in layout `{layout}` already; applying it twice would scramble it: convert without --layout to undo it"
@@ -193,6 +247,52 @@ pub enum PlanError {
         /// Why not.
         reason: String,
     },
+    /// Gate and up in one, in an order that nothing tells, where it matters.
+    #[error(
+        "nothing says in which order `{weight}` holds the rows of gate and up, and {needed_by} needs \
+         it: pass --gate-up gate-first, up-first or interleaved, as the model has them"
+    )]
+    UnknownRowOrder {
+        /// The weight.
+        weight: String,
+        /// What needs the order.
+        needed_by: String,
+    },
+    /// Rows that cannot be moved without the rows that share their scales.
+    #[error(
+        "the rows of gate and up in `{weight}` are to be put in another order, and as {found} they \
+         share scales with other rows: convert it to a format with scales of single rows, or to bf16 \
+         first"
+    )]
+    RowsShareScales {
+        /// The weight.
+        weight: String,
+        /// How it is stored.
+        found: String,
+    },
+    /// Gate and up that are to be one operand and are not alike.
+    #[error(
+        "`{gate}` ({gate_is}) and `{up}` ({up_is}) cannot be laid out as one in `{layout}`: both need \
+         the same format, shape and rule"
+    )]
+    UnlikeHalves {
+        /// The gate.
+        gate: String,
+        /// Its format and shape.
+        gate_is: String,
+        /// The up projection.
+        up: String,
+        /// Its format and shape.
+        up_is: String,
+        /// The layout.
+        layout: ScaleLayout,
+    },
+    /// A layout of experts, and none to lay out.
+    #[error(
+        "layout `{0}` is of experts' weights, and none of the output is one with scales; \
+         linear layers have `trtllm-linear`"
+    )]
+    NoExperts(ScaleLayout),
     /// No known config describes a checkpoint that holds all of these.
     #[error(
         "the output would mix {}; no loader's config describes that: convert every weight, or write a recipe for it",
@@ -213,6 +313,12 @@ fn list(names: &[String]) -> String {
         .map(|n| format!("`{n}`"))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+fn with_dialect(dialect: Option<Dialect>) -> String {
+    dialect.map_or(String::new(), |dialect| {
+        format!("; it would with --dialect {dialect}")
+    })
 }
 
 fn refusals(all: &[Refusal]) -> String {

@@ -8,13 +8,11 @@ use crate::deepseek_v4::{FusedExperts, Layer};
 pub(crate) struct ExpertPart {
     /// Native name.
     pub(crate) name: String,
-    /// Rows, counted through all matrices.
+    /// Rows, counted through all matrices, the rows of w1 above those of w3 in each.
     pub(crate) rows: Range<usize>,
 }
 
-/// The parts of a stacked weight with `experts` matrices of `rows` rows.
-///
-/// `gate_up_proj` holds the rows of w1 above those of w3 in each matrix.
+/// The parts of a stacked weight with `experts` matrices of `rows` rows, gate first.
 pub(crate) fn split(
     layer: Layer,
     kind: FusedExperts,

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use super::build::Decided;
 use super::units::Unit;
 use super::{Piece, PlanError};
-use crate::catalog::Encoding;
+use crate::catalog::{Encoding, GateUp, Member, RowOrder, held_by};
 use crate::deepseek_v4::{Layer, Part, parse};
-use crate::recipe::{Module, Recipe};
+use crate::dialect::Dialect;
+use crate::recipe::{Module, Recipe, Target};
 
 /// Stacks the members of each module whose rule says `fuse`.
 pub(super) fn modules(decided: Vec<Decided>, recipe: &Recipe) -> Result<Vec<Decided>, PlanError> {
@@ -67,24 +68,32 @@ fn stack(name: String, module: &Module, mut parts: Vec<(usize, Unit)>) -> Result
     // One encoding stands for all in listings; each piece is decoded by its own
     // weight's format and global scale.
     let encoding = parts[0].1.encoding;
+    let members: Vec<Member> = parts
+        .iter()
+        .map(|(_, unit)| Member {
+            name: unit.name.clone(),
+            rows: unit.shape[0],
+        })
+        .collect();
+    let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
+    let gate_up = held_by(&names);
     let pieces: Vec<Piece> = parts
         .into_iter()
         .flat_map(|(_, unit)| unit.pieces)
         .collect();
     let rows = pieces.iter().map(|p| p.rows.len()).sum();
     Ok(Unit {
-        name,
-        shape: vec![rows, cols[0]],
-        encoding,
-        pieces,
+        gate_up,
+        members,
+        ..Unit::new(name, vec![rows, cols[0]], encoding, pieces)
     })
 }
 
 /// Stacks the experts of each layer into the two 3-D weights of transformers:
 /// of each expert the rows of w1 and of w3, and w2.
 ///
-/// Only plain numbers can be stacked: transformers has no stacked block formats
-/// for this model.
+/// Plain numbers have w1 above w3. The one stacked block format is that of gpt-oss, which has their
+/// rows in turn.
 pub(super) fn experts(decided: Vec<Decided>, recipe: &Recipe) -> Result<Vec<Decided>, PlanError> {
     let mut stacks: HashMap<String, (Stack, usize)> = HashMap::new();
     let mut order = Vec::with_capacity(decided.len());
@@ -93,8 +102,13 @@ pub(super) fn experts(decided: Vec<Decided>, recipe: &Recipe) -> Result<Vec<Deci
             order.push(Ordered::Unit(unit, rule));
             continue;
         };
-        let plain = unit.encoding.is_plain_float() || recipe.rules[rule].to.is_plain();
-        if !plain {
+        let to = recipe.rules[rule].to;
+        let plain = match to {
+            Target::Keep => unit.encoding.is_plain_float(),
+            to => to.is_plain(),
+        };
+        let gpt_oss = recipe.dialect == Some(Dialect::GptOss) && to == Target::Mxfp4;
+        if !plain && !gpt_oss {
             return Err(PlanError::StacksBlocks {
                 weight: unit.name,
                 found: unit.encoding.to_string(),
@@ -112,7 +126,12 @@ pub(super) fn experts(decided: Vec<Decided>, recipe: &Recipe) -> Result<Vec<Deci
         Ordered::Unit(unit, rule) => Some(Ok((unit, rule))),
         Ordered::Stack(name) => {
             let (stack, rule) = stacks.remove(&name)?;
-            Some(pile(name, stack).map(|unit| (unit, rule)))
+            let gpt_oss = recipe.rules[rule].to == Target::Mxfp4;
+            let unit = pile(name, stack).map(|unit| Unit {
+                in_turn: gpt_oss && unit.gate_up != GateUp::Apart,
+                ..unit
+            });
+            Some(unit.map(|unit| (unit, rule)))
         }
     });
     stacked.collect()
@@ -163,10 +182,12 @@ fn pile(name: String, mut stack: Stack) -> Result<Unit, PlanError> {
         .into_iter()
         .flat_map(|(_, unit)| unit.pieces)
         .collect();
+    let shape = vec![experts, per_expert * rows, cols];
     Ok(Unit {
-        name,
-        shape: vec![experts, per_expert * rows, cols],
-        encoding,
-        pieces,
+        gate_up: match per_expert {
+            2 => GateUp::Ordered(RowOrder::GateFirst),
+            _ => GateUp::Apart,
+        },
+        ..Unit::new(name, shape, encoding, pieces)
     })
 }

@@ -10,9 +10,15 @@ mod compressed_tensors;
 mod config_out;
 mod deepseek_config;
 mod error;
+mod expectation;
 pub(crate) mod experts;
+mod form;
+mod integers;
 mod join;
 mod layout;
+mod order;
+mod pairs;
+mod rebuilt;
 mod settle;
 mod shards;
 mod step;
@@ -21,7 +27,8 @@ mod tensors;
 mod units;
 
 pub use error::PlanError;
-pub use step::{Expectation, Step};
+pub use expectation::Expectation;
+pub use step::Step;
 pub use summary::{Summary, SummaryLine};
 
 use std::ops::Range;
@@ -29,7 +36,7 @@ use std::ops::Range;
 use blockscale::layout::ScaleLayout;
 use safetensors::Dtype;
 
-use crate::catalog::{Catalog, PartRole, TensorId};
+use crate::catalog::{Axes, Catalog, GateUp, Member, PartRole, RowOrder, TensorId};
 use crate::checkpoint::Checkpoint;
 use crate::finding::Finding;
 use crate::recipe::Recipe;
@@ -96,6 +103,14 @@ pub struct PlannedWeight {
     pub global_group: Option<usize>,
     /// The order of its codes and scales.
     pub layout: ScaleLayout,
+    /// Whether it holds gate and up in one, and in which order.
+    pub gate_up: GateUp,
+    /// Whether the pieces make up each matrix gate first, and its rows are written in turn.
+    pub in_turn: bool,
+    /// The axes of its matrices in the file.
+    pub axes: Axes,
+    /// The weights that are put on top of each other in it, as they would be called by themselves.
+    pub members: Vec<Member>,
     /// The tensors that hold it.
     pub tensors: Vec<PlannedTensor>,
     /// The shard that holds them.
@@ -129,6 +144,9 @@ pub struct Piece {
     pub weight: usize,
     /// Rows, counted through all matrices of the weight.
     pub rows: Range<usize>,
+    /// The order of gate and up in which the rows of each matrix are counted; `None`: as stored.
+    /// In a bias it is the order that its last axis gets.
+    pub order: Option<RowOrder>,
 }
 
 /// One output tensor.
@@ -156,6 +174,16 @@ impl PlannedTensor {
             _ => &[],
         }
     }
+
+    /// Source tensors whose bytes it takes over, as they are or inverted.
+    pub fn sources(&self) -> impl Iterator<Item = TensorId> {
+        let inverted = match self.origin {
+            Origin::Reciprocal(tensor) => Some(tensor),
+            _ => None,
+        };
+        let copied = self.copied_from().iter().map(|source| source.tensor);
+        copied.chain(inverted)
+    }
 }
 
 /// Where the bytes of an output tensor come from.
@@ -169,6 +197,8 @@ pub enum Origin {
     Reciprocal(TensorId),
     /// F32 ones.
     Ones,
+    /// These bytes, which the plan knows.
+    Given(Vec<u8>),
 }
 
 /// A byte range of a source tensor.

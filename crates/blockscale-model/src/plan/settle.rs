@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 
 use blockscale::format::{Format, ScaleElement};
+use blockscale::int::IntFormat;
 use blockscale::layout::ScaleLayout;
 
 use super::units::Unit;
-use super::{Piece, PlanError, PlannedWeight, Step, layout, step};
-use crate::catalog::{Catalog, Encoding};
+use super::{Piece, PlanError, PlannedWeight, Step, integers, layout, order, step};
+use crate::catalog::{Catalog, Encoding, name_of_both};
 use crate::checkpoint::Checkpoint;
 use crate::deepseek_v4::spell;
 use crate::dialect::Dialect;
 use crate::finding::{Finding, Severity};
-use crate::recipe::{Recipe, Rule, Target};
+use crate::recipe::{Recipe, Rule};
 
 /// Numbers the groups of weights that share a global scale.
 #[derive(Default)]
@@ -47,7 +48,7 @@ impl Settling<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<PlannedWeight, PlanError> {
         let rule = &self.recipe.rules[rule_index];
-        let step = match check_fits(&unit, rule.to) {
+        let step = match check_fits(&unit, rule) {
             // Nothing to round, and no block to have a scale.
             _ if unit.shape.contains(&0) => Step::Copy,
             Ok(()) => self.step(&unit, rule)?,
@@ -75,10 +76,15 @@ impl Settling<'_> {
         let global_group = member.map(|member| self.groups.of(member.joined));
         let result = step.result(&unit.encoding);
         let source_layout = self.catalog.weights[unit.pieces[0].weight].layout;
-        let unit = self.spelled(unit);
-        let spelled = unit.clone();
+        let layout = match result {
+            Encoding::Block(_) => order::layout_for(self.layout, &unit.name),
+            _ => ScaleLayout::Linear,
+        };
+        let mut unit = self.spelled(unit);
+        self.put_in_order(&mut unit, rule, &result, layout)?;
+        let axes = self.axes(&unit, &result)?;
         let mut weight = PlannedWeight {
-            tensors: self.tensors(&unit, &step, rule),
+            tensors: self.tensors_of(&unit, &step, rule, axes),
             rule: rule_index,
             expectation: step.expectation(&unit.encoding),
             should_be_exact: rule.exact && step != Step::Copy,
@@ -89,26 +95,33 @@ impl Settling<'_> {
             shape: unit.shape,
             pieces: unit.pieces,
             layout: ScaleLayout::Linear,
+            gate_up: unit.gate_up,
+            in_turn: unit.in_turn,
+            axes,
+            members: unit.members,
         };
-        if let Encoding::Block(format) = result {
-            if source_layout != ScaleLayout::Linear && weight.step == Step::Copy {
-                weight.tensors = self.restored(&spelled, &format, rule);
-            }
-            if self.layout != ScaleLayout::Linear {
-                layout::bake(&mut weight, &format, source_layout, self.layout)?;
-            }
+        if let (Encoding::Block(format), true) = (result, layout != ScaleLayout::Linear) {
+            layout::bake(&mut weight, &format, source_layout, layout)?;
         }
         Ok(weight)
     }
 
-    fn spelled(&self, unit: Unit) -> Unit {
-        match self.recipe.naming.spelling() {
-            Some(spelling) => Unit {
-                name: spell(&unit.name, spelling),
-                ..unit
-            },
-            None => unit,
+    /// The unit and its members under the names that the output has.
+    fn spelled(&self, mut unit: Unit) -> Unit {
+        let Some(spelling) = self.recipe.naming.spelling() else {
+            return unit;
+        };
+        let both = |unit: &Unit| name_of_both(&unit.members.first()?.name);
+        // Gate and up in one have no name in any spelling but that of the halves.
+        let is_pair = both(&unit).as_ref() == Some(&unit.name);
+        for member in &mut unit.members {
+            member.name = spell(&member.name, spelling);
         }
+        unit.name = match both(&unit) {
+            Some(both) if is_pair => both,
+            _ => spell(&unit.name, spelling),
+        };
+        unit
     }
 
     fn step(&self, unit: &Unit, rule: &Rule) -> Result<Step, PlanError> {
@@ -126,12 +139,48 @@ impl Settling<'_> {
                 step => Ok(step),
             };
         }
+        if let Some((format, int_rule)) = rule.integers(self.model_dtype) {
+            self.check_packs(&format)?;
+            return step::to_integers(&unit.encoding, format, int_rule).ok_or_else(not_numbers);
+        }
         match self.target(unit, rule)? {
             None => Ok(Step::Copy),
             Some(format) => {
-                step::to_blocks(&unit.encoding, format, rule.scale_rule).ok_or_else(not_numbers)
+                let by = rule.encode_by();
+                self.check_encodes(unit, rule, &format)?;
+                step::to_blocks(&unit.encoding, format, by).ok_or_else(not_numbers)
             }
         }
+    }
+
+    /// Integers are written as compressed-tensors packs them, and no other way.
+    fn check_packs(&self, format: &IntFormat) -> Result<(), PlanError> {
+        match self.recipe.dialect {
+            None | Some(Dialect::CompressedTensors) => Ok(()),
+            Some(dialect) => Err(PlanError::NotInDialect {
+                format: Encoding::Grouped(*format).to_string(),
+                dialect,
+            }),
+        }
+    }
+
+    /// Whether the scale rule or scheme of the rule is for the format.
+    fn check_encodes(&self, unit: &Unit, rule: &Rule, format: &Format) -> Result<(), PlanError> {
+        let Some(by) = rule.encode_by().filter(|by| !by.fits(format)) else {
+            return Ok(());
+        };
+        let fits_in = |dialect: &Dialect| {
+            let format = rule.to.format();
+            let written = format.and_then(|format| dialect.variant(format, self.model_dtype));
+            written.is_some_and(|format| by.fits(&format))
+        };
+        Err(PlanError::NotEncodedBy {
+            weight: unit.name.clone(),
+            by,
+            format: format.to_string(),
+            fitting: by.names_for(format),
+            dialect: Dialect::WRITTEN.into_iter().find(fits_in),
+        })
     }
 
     /// The block format of the rule as its dialect writes it.
@@ -168,7 +217,12 @@ impl Settling<'_> {
 }
 
 /// Whether the shape has the rows, columns and whole blocks that the target needs.
-fn check_fits(unit: &Unit, to: Target) -> Result<(), PlanError> {
+fn check_fits(unit: &Unit, rule: &Rule) -> Result<(), PlanError> {
+    let to = rule.to;
+    // The type of scales does not matter here.
+    if let Some((format, _)) = rule.integers(ScaleElement::F32) {
+        return integers::check_fits(unit, to, &format);
+    }
     let Some(format) = to.format() else {
         return Ok(());
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{PlanError, PlanOptions, PlannedShard, PlannedWeight, layout};
-use crate::catalog::{BAKED_KEY, Catalog};
+use crate::catalog::{BAKED_KEY, Catalog, PartRole, ROWS_KEY, RowFacts};
 use crate::{NewTensor, lay_out};
 
 /// Puts the weights into shards in order and settles every byte range.
@@ -62,7 +62,26 @@ fn metadata(weights: &[PlannedWeight], catalog: &Catalog) -> BTreeMap<String, St
         let text = serde_json::to_string(&baked).unwrap_or_default();
         metadata.insert(BAKED_KEY.to_owned(), text);
     }
+    let rows = rows_said(weights);
+    if !rows.is_empty() {
+        let text = serde_json::to_string(&rows).unwrap_or_default();
+        metadata.insert(ROWS_KEY.to_owned(), text);
+    }
     metadata
+}
+
+/// What the bytes do not show of rows, by the tensor of the codes.
+fn rows_said(weights: &[PlannedWeight]) -> BTreeMap<&str, RowFacts> {
+    let facts = weights.iter().filter_map(|weight| {
+        let codes = weight.tensor(PartRole::Codes)?;
+        let facts = RowFacts {
+            gate_up: weight.gate_up.order(),
+            axes: weight.axes,
+            members: weight.members.clone(),
+        };
+        (facts != RowFacts::default()).then_some((codes.name.as_str(), facts))
+    });
+    facts.collect()
 }
 
 /// Ranges of weights, each of at most `limit` bytes where one weight allows it.

@@ -1,14 +1,17 @@
 //! The way from a stored format to another, chosen so that what can be exact is.
 
-use blockscale::encode::ScaleRule;
+use blockscale::encode::{ScaleRule, Scheme};
 use blockscale::format::{Block, Element, Format, GlobalScale, ScaleElement};
+use blockscale::int::{IntFormat, IntRule};
 use safetensors::Dtype;
 
+use super::Expectation;
+use super::expectation::RECIPROCAL_BOUND_DB;
 use crate::catalog::Encoding;
-use crate::recipe::ScaleRuleName;
+use crate::recipe::EncodeBy;
 
 /// What is done to the numbers of a weight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Bytes as they are.
     Copy,
@@ -18,8 +21,15 @@ pub enum Step {
     Encode {
         /// The format.
         to: Format,
-        /// How block scales are chosen.
-        rule: ScaleRule,
+        /// How scales and codes are chosen.
+        by: EncodeBy,
+    },
+    /// To integers in groups.
+    EncodeInt {
+        /// The format.
+        to: IntFormat,
+        /// How scales and zero points are chosen.
+        rule: IntRule,
     },
     /// FP8 scales rounded up to powers of two; only codes whose scale changes are
     /// rounded again.
@@ -52,39 +62,6 @@ pub enum Step {
     },
 }
 
-/// What the numbers of an output weight must satisfy.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Expectation {
-    /// Equal to the source's.
-    Exact,
-    /// SQNR of at least so many dB, and no NaN or infinity lost.
-    AtLeastDb(f64),
-}
-
-/// SQNR below which a weight of ordinary distribution has met a wrong scale,
-/// layout or nibble order, not just rounding.
-///
-/// NVFP4 reaches 20.4 dB on gaussian weights and FP8 31.5; a wrong scale layout
-/// gives about 9 dB, a wrong nibble order less than 0.
-fn bound_db(from: &Encoding, to: &Format) -> f64 {
-    match (to.element, to.global, from) {
-        // 17 to 19 dB, and 15.8 where columns of outliers meet scales that never clip.
-        (Element::E2m1, GlobalScale::None, _) => 14.0,
-        (Element::E2m1, _, _) => 19.0,
-        // Values that lie on another grid fall on few points between two codes,
-        // and their errors do not average out. What holds always is that E4M3
-        // is off by 1/16 at most, which is 24.08 dB.
-        _ if from.is_scaled() => 24.0,
-        _ => 30.0,
-    }
-}
-
-/// SQNR bound of 16-bit floats. BF16 has 8 significant bits: 55 dB.
-const HALF_BOUND_DB: f64 = 50.0;
-
-/// SQNR bound of a reciprocal global scale: one rounding of f32 is 144 dB.
-const RECIPROCAL_BOUND_DB: f64 = 120.0;
-
 /// Chooses the step to plain numbers of `dtype`. `None` if `from` holds no numbers.
 pub(super) fn to_plain(from: &Encoding, dtype: Dtype) -> Option<Step> {
     match from {
@@ -94,20 +71,39 @@ pub(super) fn to_plain(from: &Encoding, dtype: Dtype) -> Option<Step> {
 }
 
 /// Chooses the step to the block format `to`. `None` if `from` holds no numbers.
-pub(super) fn to_blocks(from: &Encoding, to: Format, rule: Option<ScaleRuleName>) -> Option<Step> {
-    let rule = match rule {
-        None => to.default_rule(),
-        Some(ScaleRuleName::Amax) => ScaleRule::Amax,
-        Some(ScaleRuleName::PowerOfTwo) => ScaleRule::RceilMin1e4,
-    };
+///
+/// What is only moved or restated stays as it is, whatever `by` says; where scales have to be
+/// chosen, they are chosen so.
+pub(super) fn to_blocks(from: &Encoding, to: Format, by: Option<EncodeBy>) -> Option<Step> {
+    let by = by.unwrap_or(EncodeBy::Rule(to.default_rule()));
     match from {
-        Encoding::Block(from) => Some(between_blocks(from, to, rule)),
-        _ => from.is_number().then_some(Step::Encode { to, rule }),
+        Encoding::Block(from) => Some(between_blocks(from, to, by)),
+        _ => from.is_number().then_some(Step::Encode { to, by }),
     }
 }
 
-fn between_blocks(from: &Format, to: Format, rule: ScaleRule) -> Step {
-    let any_scale = rule == ScaleRule::Amax;
+/// Chooses the step to integers in groups. `None` if `from` holds no numbers.
+///
+/// Integers of that width and grouping stay as they are, with or without zero points.
+pub(super) fn to_integers(from: &Encoding, to: IntFormat, rule: IntRule) -> Option<Step> {
+    match from {
+        Encoding::Grouped(found)
+            if (IntFormat {
+                scale: to.scale,
+                ..*found
+            }) == to =>
+        {
+            Some(Step::Copy)
+        }
+        _ => from.is_number().then_some(Step::EncodeInt { to, rule }),
+    }
+}
+
+fn between_blocks(from: &Format, to: Format, by: EncodeBy) -> Step {
+    let scheme = by.scheme(&to);
+    let any_scale = !scheme.rule.is_power_of_two();
+    let rounds_up = [ScaleRule::Rceil, ScaleRule::RceilMin1e4].map(Scheme::from);
+    let as_usual = scheme == Scheme::from(to.default_rule());
     let exponents = from.scale == ScaleElement::E8m0Fnu;
     if *from == to && (any_scale || exponents) {
         return Step::Copy;
@@ -116,7 +112,8 @@ fn between_blocks(from: &Format, to: Format, rule: ScaleRule) -> Step {
         global: to.global,
         ..*from
     };
-    if restated == to && from.global != to.global && to.global != GlobalScale::None {
+    let states_one = to.global != GlobalScale::None;
+    if restated == to && from.global != to.global && states_one && any_scale {
         return Step::RestateGlobal { to };
     }
     let castable = (Format {
@@ -124,24 +121,26 @@ fn between_blocks(from: &Format, to: Format, rule: ScaleRule) -> Step {
         ..to
     }) == Format::NVFP4
         || to == Format::FP8_BLOCK_UE8M0;
-    if *from == Format::MXFP4 && castable {
+    if *from == Format::MXFP4 && castable && as_usual {
         return Step::CastMxfp4 { to };
     }
     if from.element != to.element || from.element == Element::E2m1 {
-        return Step::Encode { to, rule };
+        return Step::Encode { to, by };
     }
     let same_block = from.block == to.block;
     match (from.block, to.scale) {
         (_, ScaleElement::F32) if same_block && (exponents || any_scale) => {
             Step::WidenScales { to }
         }
-        (_, ScaleElement::F32 | ScaleElement::E8m0Fnu) if same_block && !any_scale => {
+        (_, ScaleElement::F32 | ScaleElement::E8m0Fnu)
+            if same_block && rounds_up.contains(&scheme) =>
+        {
             Step::RoundScalesUp { to }
         }
         (Block::Tensor, ScaleElement::F32) if any_scale && from.scale == ScaleElement::F32 => {
             Step::SpreadScale { to }
         }
-        _ => Step::Encode { to, rule },
+        _ => Step::Encode { to, by },
     }
 }
 
@@ -151,12 +150,25 @@ impl Step {
         match *self {
             Self::Copy => *from,
             Self::Decode(dtype) => Encoding::Plain(dtype),
+            Self::EncodeInt { to, .. } => Encoding::Grouped(to),
             Self::Encode { to, .. }
             | Self::RoundScalesUp { to }
             | Self::WidenScales { to }
             | Self::SpreadScale { to }
             | Self::CastMxfp4 { to }
             | Self::RestateGlobal { to } => Encoding::Block(to),
+        }
+    }
+
+    /// The rule or scheme that chooses scales, where the step chooses any by a named one.
+    pub fn encoded_by(&self) -> Option<String> {
+        match self {
+            Self::Encode { by, .. } => Some(by.to_string()),
+            Self::EncodeInt { rule, .. } => Some(match rule {
+                IntRule::Affine => "zero points".to_owned(),
+                _ => "symmetric".to_owned(),
+            }),
+            _ => None,
         }
     }
 
@@ -167,20 +179,9 @@ impl Step {
             Self::RestateGlobal { .. } => Expectation::AtLeastDb(RECIPROCAL_BOUND_DB),
             Self::Decode(_)
             | Self::Encode { .. }
+            | Self::EncodeInt { .. }
             | Self::RoundScalesUp { .. }
             | Self::CastMxfp4 { .. } => Expectation::between(from, &self.result(from)),
-        }
-    }
-}
-
-impl Expectation {
-    /// What a weight stored as `to` must satisfy that was made from one stored as `from`.
-    pub fn between(from: &Encoding, to: &Encoding) -> Self {
-        match (from, to) {
-            (_, Encoding::Block(format)) => Self::AtLeastDb(bound_db(from, format)),
-            (_, Encoding::Plain(Dtype::F32)) => Self::Exact,
-            (Encoding::Plain(a), Encoding::Plain(b)) if a == b => Self::Exact,
-            _ => Self::AtLeastDb(HALF_BOUND_DB),
         }
     }
 }

@@ -60,7 +60,11 @@ pub(crate) fn family(encoding: &Encoding) -> &'static str {
             ..
         }) => "MXFP6",
         Encoding::Block(_) => "FP8",
-        Encoding::Grouped(_) => "INT",
+        Encoding::Grouped(format) => match format.bits {
+            4 => "INT4",
+            8 => "INT8",
+            _ => "INT",
+        },
         Encoding::Ggml(_) => "GGUF",
         Encoding::Plain(Dtype::BF16) => "BF16",
         Encoding::Plain(Dtype::F16) => "F16",

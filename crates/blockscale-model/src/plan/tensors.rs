@@ -5,7 +5,7 @@ use safetensors::Dtype;
 
 use super::settle::Settling;
 use super::units::Unit;
-use super::{Origin, PlannedTensor, SourceBytes, Step};
+use super::{Origin, PlannedTensor, SourceBytes, Step, integers};
 use crate::catalog::{Encoding, Matrices, PartRole, TensorId, Weight, module_of};
 use crate::dialect::{BlockAxis, Dialect, RowScale, Written};
 use crate::header::tensor_bytes;
@@ -15,6 +15,7 @@ impl Settling<'_> {
     pub(super) fn tensors(&self, unit: &Unit, step: &Step, rule: &Rule) -> Vec<PlannedTensor> {
         let result = step.result(&unit.encoding);
         match (step, result) {
+            (Step::EncodeInt { to, rule }, _) => integers::tensors(unit, to, *rule),
             (Step::Copy, Encoding::Block(format)) if rule.to != Target::Keep => {
                 self.relabelled(unit, &format, rule)
             }
@@ -47,12 +48,17 @@ impl Settling<'_> {
         dialect.written(format)
     }
 
-    fn source(&self, unit: &Unit) -> &Weight {
+    pub(super) fn source(&self, unit: &Unit) -> &Weight {
         &self.catalog.weights[unit.pieces[0].weight]
     }
 
     /// The parts of a block format as the dialect writes them, all computed.
-    fn block_tensors(&self, unit: &Unit, format: &Format, rule: &Rule) -> Vec<PlannedTensor> {
+    pub(super) fn block_tensors(
+        &self,
+        unit: &Unit,
+        format: &Format,
+        rule: &Rule,
+    ) -> Vec<PlannedTensor> {
         let written = self.written(format);
         let module = module_of(&unit.name);
         let name = |suffix: &str| format!("{module}{suffix}");
@@ -220,7 +226,13 @@ impl Settling<'_> {
     }
 }
 
-fn computed(name: String, dtype: Dtype, shape: Vec<usize>, role: PartRole) -> PlannedTensor {
+/// A tensor that its weight's step computes.
+pub(super) fn computed(
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    role: PartRole,
+) -> PlannedTensor {
     let bytes = tensor_bytes(dtype, &shape).unwrap_or(u64::MAX);
     PlannedTensor {
         name,

@@ -76,9 +76,9 @@ pub fn generic(target: Target, include: Vec<Pattern>, exclude: Vec<Pattern>) -> 
     }
 }
 
-/// What becomes of block-scaled weights that would be left alone as plain ones.
+/// What becomes of weights with scales that would be left alone as plain ones.
 ///
-/// No config describes a checkpoint in two block formats, so they take the
+/// No config describes a checkpoint in two such formats, so they take the
 /// target's, where that is their own family, or become plain.
 fn scaled(target: Target) -> Vec<Rule> {
     let decided = |names: &[&str], stored: Vec<Stored>, to| Rule {
@@ -86,13 +86,12 @@ fn scaled(target: Target) -> Vec<Rule> {
         optional: true,
         ..rule(patterns(names), to)
     };
-    let Some(format) = target.format() else {
-        return match target {
-            Target::Keep => Vec::new(),
-            _ => vec![decided(&["*"], SCALED.to_vec(), target)],
-        };
+    let own = match (target.format(), target.int_bits()) {
+        (Some(format), _) => Stored::of(&Encoding::Block(format)),
+        (None, Some(_)) => Stored::Int,
+        (None, None) if target == Target::Keep => return Vec::new(),
+        (None, None) => return vec![decided(&["*"], SCALED.to_vec(), target)],
     };
-    let own = Stored::of(&Encoding::Block(format));
     let others = SCALED.into_iter().filter(|&s| s != own).collect();
     vec![
         decided(&LEFT_ALONE, vec![own], target),
@@ -129,6 +128,9 @@ fn rule(patterns: Vec<Pattern>, to: Target) -> Rule {
         part: None,
         scale_name: None,
         scale_rule: None,
+        scheme: None,
+        group: None,
+        zero_points: false,
         modules: Vec::new(),
         fuse: None,
         share_global: false,

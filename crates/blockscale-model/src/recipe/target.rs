@@ -8,6 +8,19 @@ use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 /// What a weight becomes.
+///
+/// | word | what it writes |
+/// | --- | --- |
+/// | `keep` | the bytes that are there |
+/// | `bf16`, `f16`, `f32` | plain numbers |
+/// | `fp8-block`, `fp8-block-ue8m0` | E4M3 in blocks of 128 x 128, with F32 or power-of-two scales |
+/// | `fp8-channel`, `fp8-tensor` | E4M3 with one scale a row, or for all |
+/// | `nvfp4`, `mxfp4` | E2M1 in blocks of 16 or 32 columns |
+/// | `mxfp8` | E4M3 in blocks of 32 columns |
+/// | `int4`, `int8` | integers in groups of columns, or one group a row |
+///
+/// MXFP6 is read and not written: the loaders that are known take it in AMD Quark's files only,
+/// whose config is not written here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -34,11 +47,15 @@ pub enum Target {
     Mxfp4,
     /// E4M3 in blocks of 32 with E8M0 scales.
     Mxfp8,
+    /// Integers of 4 bits in groups of columns, 128 unless the rule says otherwise.
+    Int4,
+    /// Integers of 8 bits with one scale a row, or in groups where the rule says so.
+    Int8,
 }
 
 impl Target {
     /// Every target that changes a weight.
-    pub const CONVERSIONS: [Self; 10] = [
+    pub const CONVERSIONS: [Self; 12] = [
         Self::Bf16,
         Self::F16,
         Self::F32,
@@ -49,6 +66,8 @@ impl Target {
         Self::Nvfp4,
         Self::Mxfp4,
         Self::Mxfp8,
+        Self::Int4,
+        Self::Int8,
     ];
 
     /// The name used in recipes and on the command line.
@@ -65,6 +84,8 @@ impl Target {
             Self::Nvfp4 => "nvfp4",
             Self::Mxfp4 => "mxfp4",
             Self::Mxfp8 => "mxfp8",
+            Self::Int4 => "int4",
+            Self::Int8 => "int8",
         }
     }
 
@@ -72,7 +93,7 @@ impl Target {
     /// it with the global scale inverted or with scales of another float type.
     pub fn format(self) -> Option<Format> {
         match self {
-            Self::Keep | Self::Bf16 | Self::F16 | Self::F32 => None,
+            Self::Keep | Self::Bf16 | Self::F16 | Self::F32 | Self::Int4 | Self::Int8 => None,
             Self::Fp8Block => Some(Format::FP8_BLOCK),
             Self::Fp8BlockUe8m0 => Some(Format::FP8_BLOCK_UE8M0),
             Self::Fp8Channel => Some(Format::FP8_CHANNEL),
@@ -80,6 +101,15 @@ impl Target {
             Self::Nvfp4 => Some(Format::NVFP4),
             Self::Mxfp4 => Some(Format::MXFP4),
             Self::Mxfp8 => Some(Format::MXFP8_E4M3),
+        }
+    }
+
+    /// Bits of an integer, for targets that are integers in groups.
+    pub fn int_bits(self) -> Option<u8> {
+        match self {
+            Self::Int4 => Some(4),
+            Self::Int8 => Some(8),
+            _ => None,
         }
     }
 

@@ -6,4 +6,5 @@ mod common;
 mod field;
 mod pairing;
 mod refusals;
+mod rows;
 mod tools;

@@ -52,7 +52,8 @@ fn from_headers(config: &str, headers: &[&str]) -> Checkpoint {
     assemble(serde_json::from_str(config).unwrap(), headers.collect())
 }
 
-fn assemble(config: Value, headers: Vec<(Header, u64)>) -> Checkpoint {
+/// A checkpoint of headers and the lengths of their files.
+pub(crate) fn assemble(config: Value, headers: Vec<(Header, u64)>) -> Checkpoint {
     let count = headers.len();
     let shards = headers.into_iter().enumerate().map(|(i, (header, len))| {
         let name = match count {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use blockscale_model::catalog::Catalog;
+use blockscale_model::catalog::{Catalog, GateUp, RowOrder};
 use blockscale_model::plan::{Plan, PlanError, Step};
 use blockscale_model::recipe::{Recipe, builtin};
 use blockscale_model::{
@@ -114,6 +114,103 @@ fn fused_output_is_compared_half_by_half() {
         rows("layers.2.attn.indexer.compressor.wgate.weight"),
         256..512
     );
+}
+
+#[test]
+fn modules_that_any_recipe_fuses_are_compared_member_by_member() {
+    let arch = small_pro();
+    let source = hf_checkpoint(&arch);
+    let mut recipe = builtin("deepseek-v4-bf16").unwrap();
+    for rule in &mut recipe.rules {
+        if !rule.modules.is_empty() && rule.to.is_plain() {
+            rule.fuse = Some(true);
+        }
+    }
+    let plan = plan(&source, &recipe);
+    assert!(
+        plan.weights
+            .iter()
+            .any(|w| w.name == "layers.0.attn.fused_wqa_wkv.weight")
+    );
+    let found = output(&plan);
+    let catalog = Catalog::of(&found);
+    let shared = catalog.weight("layers.0.ffn.shared_experts.gate_up_proj.weight");
+    let gate_first = GateUp::Ordered(RowOrder::GateFirst);
+    assert_eq!(shared.unwrap().gate_up, gate_first);
+    let apart = comparables(&found, &catalog);
+    let names: BTreeSet<String> = apart.iter().map(|c| c.name.clone()).collect();
+    assert_eq!(names, arch.tensor_names().collect());
+    let rows = |name: &str| apart.iter().find(|c| c.name == name).unwrap().rows.clone();
+    assert_eq!(rows("layers.0.attn.wq_a.weight"), 0..1536);
+    assert_eq!(rows("layers.0.attn.wkv.weight"), 1536..2048);
+    assert_eq!(rows("layers.0.ffn.shared_experts.w3.weight"), 3072..6144);
+}
+
+#[test]
+fn modules_of_three_members_under_any_name_are_taken_apart() {
+    let tensors = ["q", "k", "v"].map(|n| tensor(&format!("m.{n}.weight"), Dtype::F32, &[4, 8]));
+    let recipe = r#"
+        version = 1
+        name = "r"
+        [[rule]]
+        match = ["*"]
+        to = "bf16"
+        modules = [{ name = "all", rows = ["q", "k", "v"] }]
+        fuse = true
+    "#;
+    let source = checkpoint(Value::Null, &[&tensors]);
+    let found = output(&plan(&source, &Recipe::parse(recipe).unwrap()));
+    let apart = comparables(&found, &Catalog::of(&found));
+    let parts: Vec<_> = apart
+        .iter()
+        .map(|c| (c.name.as_str(), c.rows.clone()))
+        .collect();
+    let expected = [
+        ("m.q.weight", 0..4),
+        ("m.k.weight", 4..8),
+        ("m.v.weight", 8..12),
+    ];
+    assert_eq!(parts, expected);
+}
+
+#[test]
+fn fused_modules_of_other_tools_go_by_the_sizes_of_the_architecture() {
+    let fused = tensor(
+        "layers.0.attn.fused_wqa_wkv.weight",
+        Dtype::BF16,
+        &[2048, 7168],
+    );
+    let hf = tensor(
+        "model.layers.1.self_attn.fused_wqa_wkv.weight",
+        Dtype::BF16,
+        &[2048, 7168],
+    );
+    let shared = tensor(
+        "layers.0.ffn.shared_experts.gate_up_proj.weight",
+        Dtype::BF16,
+        &[6144, 7168],
+    );
+    let found = checkpoint(hf_config(&small_pro()), &[&[fused.clone(), hf, shared]]);
+    let apart = comparables(&found, &Catalog::of(&found));
+    let parts: Vec<_> = apart
+        .iter()
+        .map(|c| (c.name.as_str(), c.rows.clone()))
+        .collect();
+    assert_eq!(
+        parts,
+        [
+            ("layers.0.attn.wq_a.weight", 0..1536),
+            ("layers.0.attn.wkv.weight", 1536..2048),
+            ("layers.0.ffn.shared_experts.w1.weight", 0..3072),
+            ("layers.0.ffn.shared_experts.w3.weight", 3072..6144),
+            ("layers.1.attn.wq_a.weight", 0..1536),
+            ("layers.1.attn.wkv.weight", 1536..2048),
+        ]
+    );
+    // Without sizes nothing says where one ends.
+    let alone = checkpoint(Value::Null, &[&[fused]]);
+    let whole = comparables(&alone, &Catalog::of(&alone));
+    assert_eq!(whole.len(), 1);
 }
 
 #[test]

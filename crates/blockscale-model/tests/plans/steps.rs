@@ -5,7 +5,7 @@ use blockscale::format::Format;
 use blockscale_model::catalog::PartRole;
 use blockscale_model::dialect::Dialect;
 use blockscale_model::plan::{Expectation, Origin, Plan, PlannedWeight, Step};
-use blockscale_model::recipe::{Recipe, Target, generic};
+use blockscale_model::recipe::{EncodeBy, Recipe, Target, generic};
 use blockscale_model::{Dtype, NewTensor};
 use serde_json::{Value, json};
 
@@ -234,7 +234,10 @@ fn block_size_of_the_source_that_differs_is_encoded_anew() {
 fn scale_rule_follows_the_recipe_and_otherwise_the_format() {
     let plain = [tensor("a.weight", Dtype::BF16, &[256, 256])];
     let rule = |lines: &str| match planned(&plain, lines).step {
-        Step::Encode { rule, .. } => rule,
+        Step::Encode {
+            by: EncodeBy::Rule(rule),
+            ..
+        } => rule,
         other => panic!("{other:?}"),
     };
     assert_eq!(rule("to = \"fp8-block\""), ScaleRule::Amax);
@@ -367,6 +370,46 @@ fn global_scale_is_not_inverted_where_it_is_applied_the_same_way() {
         "{:?}",
         planned.step
     );
+}
+
+#[test]
+fn named_rules_and_schemes_are_followed_wherever_scales_are_chosen() {
+    let mxfp4 = [
+        tensor("a.weight", Dtype::I8, &[256, 128]),
+        tensor("a.scale", Dtype::F8_E8M0, &[256, 8]),
+    ];
+    let step = |tensors: &[NewTensor], lines: &str| planned(tensors, lines).step;
+    let encodes = |step: Step| matches!(step, Step::Encode { .. });
+    // The exact steps, where nothing else is asked for.
+    for named in ["scale_rule = \"amax\"", "scheme = \"default\""] {
+        let lines = format!("to = \"nvfp4\"\n{named}");
+        let to = Format::NVFP4;
+        assert_eq!(step(&mxfp4, &lines), Step::CastMxfp4 { to }, "{named}");
+    }
+    let rounded = "to = \"fp8-block-ue8m0\"\nscale_rule = \"rceil\"";
+    let to = Format::FP8_BLOCK_UE8M0;
+    assert_eq!(step(&block(), rounded), Step::RoundScalesUp { to });
+    // And not where a library or another rule chooses.
+    for lines in [
+        "to = \"nvfp4\"\nscheme = \"torchao-nvfp4\"",
+        "to = \"nvfp4\"\nscale_rule = \"four-over-six\"",
+    ] {
+        assert!(encodes(step(&mxfp4, lines)), "{lines}");
+    }
+    for lines in [
+        "to = \"fp8-block-ue8m0\"\nscale_rule = \"floor\"",
+        "to = \"fp8-block-ue8m0\"\nscheme = \"deepgemm-fp8-ue8m0\"",
+        "to = \"fp8-block\"\nscale_rule = \"nearest\"",
+    ] {
+        assert!(encodes(step(&block(), lines)), "{lines}");
+    }
+    // What is there already is no choice.
+    for lines in [
+        "to = \"fp8-block\"\nscheme = \"deepgemm-fp8\"",
+        "to = \"fp8-block\"\nscale_rule = \"mse-search\"",
+    ] {
+        assert_eq!(step(&block(), lines), Step::Copy, "{lines}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Recipes: what they may say, and which rule decides.
 
+mod encode_by;
 mod generic;
 mod text;
 

@@ -150,6 +150,28 @@ fn keys_that_contradict_the_target_are_refused() {
             "scale_rule",
             Target::F32,
         ),
+        (
+            "to = \"f16\"\nscheme = \"modelopt-nvfp4\"",
+            "scheme",
+            Target::F16,
+        ),
+        (
+            "to = \"int4\"\nscheme = \"modelopt-nvfp4\"",
+            "scheme",
+            Target::Int4,
+        ),
+        (
+            "to = \"int8\"\nscale_rule = \"amax\"",
+            "scale_rule",
+            Target::Int8,
+        ),
+        ("to = \"mxfp4\"\ngroup = 32", "group", Target::Mxfp4),
+        (
+            "to = \"bf16\"\nzero_points = true",
+            "zero_points",
+            Target::Bf16,
+        ),
+        ("to = \"int4\"\nfuse = true", "fuse", Target::Int4),
         ("to = \"nvfp4\"\nfuse = true", "fuse", Target::Nvfp4),
         ("to = \"keep\"\nfuse = false", "fuse", Target::Keep),
         (
@@ -194,7 +216,12 @@ fn every_target_is_read_by_the_name_it_prints() {
         assert_eq!(to.to_string().parse(), Ok(to));
         let recipe = one_rule(&format!("to = \"{to}\"")).unwrap();
         assert_eq!(recipe.rules[0].to, to);
-        assert_ne!(to.is_plain(), to.format().is_some());
+        let forms = [
+            to.is_plain(),
+            to.format().is_some(),
+            to.int_bits().is_some(),
+        ];
+        assert_eq!(forms.iter().filter(|&&form| form).count(), 1, "{to}");
     }
     // Not a format to convert to.
     let error = "keep".parse::<Target>().unwrap_err().to_string();

@@ -33,6 +33,13 @@ const VALUES: [f32; 16] = {
 ///
 /// Codes 8 to 15 are the negatives; code 8 is negative zero. There is no infinity and no NaN.
 /// Element type of NVFP4 and MXFP4 (OCP Microscaling Formats 1.0, section 5.3.3).
+///
+/// ```
+/// use blockscale::element::E2m1;
+///
+/// assert_eq!(E2m1::from_bits(0xd).to_f32(), -3.0);
+/// assert_eq!(E2m1::from_f32(-3.0).to_bits(), 0xd);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct E2m1(u8);

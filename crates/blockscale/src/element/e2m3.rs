@@ -34,6 +34,13 @@ static VALUES: [f32; 64] = {
 ///
 /// Codes 32 to 63 are the negatives; code 32 is negative zero. There is no infinity and no NaN.
 /// Element type of MXFP6 (OCP Microscaling Formats 1.0, section 5.3.2).
+///
+/// ```
+/// use blockscale::element::E2m3;
+///
+/// assert_eq!(E2m3::from_bits(0x1f).to_f32(), 7.5);
+/// assert_eq!(E2m3::from_f32(7.5).to_bits(), 0x1f);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct E2m3(u8);

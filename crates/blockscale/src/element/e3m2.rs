@@ -34,6 +34,13 @@ static VALUES: [f32; 64] = {
 ///
 /// Codes 32 to 63 are the negatives; code 32 is negative zero. There is no infinity and no NaN.
 /// Element type of MXFP6 (OCP Microscaling Formats 1.0, section 5.3.2).
+///
+/// ```
+/// use blockscale::element::E3m2;
+///
+/// assert_eq!(E3m2::from_bits(0x3f).to_f32(), -28.0);
+/// assert_eq!(E3m2::from_f32(-28.0).to_bits(), 0x3f);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct E3m2(u8);

@@ -41,6 +41,13 @@ static VALUES: [f32; 256] = {
 /// infinity: the codes that IEEE 754 would spend on it are numbers up to 448. Element type of FP8
 /// weights and scale type of NVFP4, where the sign is always clear (OCP 8-bit Floating Point 1.0,
 /// section 5).
+///
+/// ```
+/// use blockscale::element::E4m3Fn;
+///
+/// assert_eq!(E4m3Fn::from_bits(0x30).to_f32(), 0.5);
+/// assert_eq!(E4m3Fn::from_f32(0.5).to_bits(), 0x30);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct E4m3Fn(u8);

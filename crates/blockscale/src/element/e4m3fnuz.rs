@@ -31,6 +31,13 @@ static VALUES: [f32; 256] = {
 ///
 /// Codes from `0x81` are the negatives. There is no infinity and no negative zero, whose code is
 /// the only NaN. FP8 type of AMD's MI300; a code means half of what it means in [`E4m3Fn`].
+///
+/// ```
+/// use blockscale::element::E4m3Fnuz;
+///
+/// assert_eq!(E4m3Fnuz::from_bits(0x30).to_f32(), 0.25);
+/// assert_eq!(E4m3Fnuz::from_f32(0.25).to_bits(), 0x30);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct E4m3Fnuz(u8);

@@ -39,6 +39,13 @@ static VALUES: [f32; 256] = {
 ///
 /// Codes from `0x80` are the negatives. The high byte of an IEEE half, cut. Element type of MXFP8
 /// E5M2 (OCP 8-bit Floating Point 1.0, section 5).
+///
+/// ```
+/// use blockscale::element::E5m2;
+///
+/// assert_eq!(E5m2::from_bits(0x7b).to_f32(), 57344.0);
+/// assert_eq!(E5m2::from_f32(57344.0).to_bits(), 0x7b);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct E5m2(u8);

@@ -14,6 +14,13 @@ const MIN_POSITIVE_BITS: u32 = 1 << (F32_MANTISSA_BITS - 1);
 /// Code 0 is a subnormal `f32`, not zero: what flushes subnormals to zero cannot decode it. Scale
 /// type of the MX formats and of FP8 128x128 blocks with `ue8m0` scales (OCP Microscaling Formats
 /// 1.0, section 5.4.1).
+///
+/// ```
+/// use blockscale::element::E8m0Fnu;
+///
+/// assert_eq!(E8m0Fnu::from_bits(120).to_f32(), 0.0078125);
+/// assert_eq!(E8m0Fnu::from_f32_exact(0.0078125), Some(E8m0Fnu::from_bits(120)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct E8m0Fnu(u8);

@@ -42,6 +42,17 @@ impl Default for EncodePolicy {
 }
 
 /// Where a number half-way between two values goes.
+///
+/// ```
+/// use blockscale::element::{E2m1, EncodePolicy, Ties};
+///
+/// // 2.5 lies between 2, whose code is even, and 3.
+/// let rounded = |ties| {
+///     let policy = EncodePolicy { ties, ..EncodePolicy::DEFAULT };
+///     E2m1::from_f32_with(2.5, &policy).to_f32()
+/// };
+/// assert_eq!([Ties::Even, Ties::TowardZero, Ties::Away].map(rounded), [2.0, 2.0, 3.0]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ties {
     /// To the value whose code is even, as IEEE 754 has it.
@@ -53,6 +64,14 @@ pub enum Ties {
 }
 
 /// What a magnitude becomes that rounds to above the largest finite value.
+///
+/// ```
+/// use blockscale::element::{E4m3Fn, EncodePolicy, Overflow};
+///
+/// let policy = EncodePolicy { overflow: Overflow::Special, ..EncodePolicy::DEFAULT };
+/// assert_eq!(E4m3Fn::from_f32(500.0).to_f32(), 448.0);
+/// assert!(E4m3Fn::from_f32_with(500.0, &policy).to_f32().is_nan());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Overflow {
     /// The largest finite value, infinity too.
@@ -65,6 +84,19 @@ pub enum Overflow {
 }
 
 /// Which sign a code of zero gets, in a type that has both.
+///
+/// ```
+/// use blockscale::element::{E2m1, EncodePolicy, ZeroSign};
+///
+/// let codes = |zero| {
+///     let policy = EncodePolicy { zero, ..EncodePolicy::DEFAULT };
+///     [0.0, -0.0, -0.1].map(|x| E2m1::from_f32_with(x, &policy).to_bits())
+/// };
+/// assert_eq!(codes(ZeroSign::Keep), [0, 8, 8]);
+/// assert_eq!(codes(ZeroSign::Drop), [0, 0, 8]);
+/// assert_eq!(codes(ZeroSign::DropRounded), [0, 0, 0]);
+/// assert_eq!(codes(ZeroSign::Negative), [8, 8, 8]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ZeroSign {
     /// That of the number.
@@ -80,6 +112,19 @@ pub enum ZeroSign {
 }
 
 /// The code of NaN.
+///
+/// ```
+/// use blockscale::element::{E2m1, EncodePolicy, NanCode};
+///
+/// let codes = |nan| {
+///     let policy = EncodePolicy { nan, ..EncodePolicy::DEFAULT };
+///     [f32::NAN, -f32::NAN].map(|x| E2m1::from_f32_with(x, &policy).to_bits())
+/// };
+/// assert_eq!(codes(NanCode::OfType), [7, 7]);
+/// assert_eq!(codes(NanCode::Signed(7)), [7, 15]);
+/// assert_eq!(codes(NanCode::Opposite(0)), [8, 0]);
+/// assert_eq!(codes(NanCode::Payload), [3, 11]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NanCode {
     /// The one that `from_f32` of the type documents.
@@ -91,6 +136,10 @@ pub enum NanCode {
     /// This code of a positive number, with the sign that the NaN does not have (ml_dtypes, which
     /// gives zeros for types without NaN).
     Opposite(u8),
+    /// What rounding the bits of the NaN as if they were a number leaves in the low bits of the
+    /// code, with its sign (torchao, for types without NaN): a finite code that depends on the
+    /// payload.
+    Payload,
 }
 
 /// How a type with a sign bit above a [`Minifloat`] is encoded under a policy.
@@ -112,6 +161,7 @@ impl Signed {
                 NanCode::Fixed(code) => code & (self.sign | (self.sign - 1)),
                 NanCode::Signed(code) => (code & (self.sign - 1)) | negative,
                 NanCode::Opposite(code) => (code & (self.sign - 1)) | (negative ^ self.sign),
+                NanCode::Payload => (self.layout.rounded_bits(x) & (self.sign - 1)) | negative,
             };
         }
         let magnitude = match (policy.overflow, self.special) {

@@ -70,6 +70,17 @@ impl Minifloat {
         }
     }
 
+    /// The low byte of the code of `|x|`, rounded to nearest even as if codes never ended and every
+    /// exponent were that of a normal number.
+    pub(super) const fn rounded_bits(&self, x: f32) -> u8 {
+        let dropped = F32_MANTISSA_BITS - self.mantissa_bits;
+        let bits = x.to_bits() & F32_MAGNITUDE;
+        let rebiased = bits.wrapping_sub((F32_BIAS - self.bias) << F32_MANTISSA_BITS);
+        let odd = (bits >> dropped) & 1;
+        let below_half = (1 << (dropped - 1)) - 1;
+        ((rebiased + below_half + odd) >> dropped) as u8
+    }
+
     /// Whether `x` rounds to above the largest finite value, if codes went on after it.
     pub(super) const fn overflows(&self, x: f32, ties: Ties) -> bool {
         let bound = (self.widen(self.max_code) + self.widen(self.max_code + 1)) / 2.0;

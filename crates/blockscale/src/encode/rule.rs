@@ -18,6 +18,16 @@ use crate::{Block, Element, Format, ScaleElement};
 /// | [`Rceil`](Self::Rceil)         | -2 | -2  | -1   | -1 | -1 | 0   | 0 | 0 | 1   | 1 | 1 |
 /// | [`Even`](Self::Even)           | -2 | -2  | -1   | -1 | -1 | 0   | 0 | 0 | 0   | 1 | 1 |
 /// | [`Nearest`](Self::Nearest)     | -3 | -2  | -2   | -2 | -1 | -1  | -1 | 0 | 0  | 0 | 0 |
+///
+/// ```
+/// use blockscale::Format;
+/// use blockscale::encode::{ScaleRule, tensor_scale};
+///
+/// let scale = |rule| tensor_scale(&Format::FP8_TENSOR, rule, 500.0);
+/// assert_eq!(scale(ScaleRule::Amax), 500.0 / 448.0);
+/// assert_eq!(scale(ScaleRule::Floor), 1.0); // 500 will be clipped
+/// assert_eq!(scale(ScaleRule::Rceil), 2.0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ScaleRule {
@@ -47,7 +57,8 @@ pub enum ScaleRule {
         /// Fraction bits.
         mantissa_bits: u8,
     },
-    /// The power of two nearest to `amax / max` on a logarithmic scale (MLX): up from sqrt 2.
+    /// The power of two nearest to `amax / max` on a logarithmic scale, up from sqrt 2 (MLX on CPU and
+    /// Metal before it rounded up, as 0.32 does).
     Nearest,
     /// Whichever has the smaller error of two scales: `amax / max`, and 1.5 times that, under which
     /// the largest element gets E2M1's 4 in place of 6. The first where they tie. The scale of the

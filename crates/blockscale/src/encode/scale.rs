@@ -2,9 +2,9 @@
 
 use half::{bf16, f16};
 
-use super::{GlobalRule, ScaleOrder, ScaleRule, Scheme, ZeroScale};
+use super::{GlobalRule, Intermediate, ScaleOrder, ScaleRule, Scheme, ZeroScale};
 use crate::element::{E4m3Fn, E8m0Fnu};
-use crate::{Format, GlobalScale, ScaleElement};
+use crate::{Format, GlobalScale, Real, ScaleElement};
 
 /// The smallest number above zero, a subnormal.
 const MIN_POSITIVE: f32 = f32::from_bits(1);
@@ -42,13 +42,21 @@ pub fn global_scale(format: &Format, amax: f32) -> f32 {
 
 /// [`global_scale`] by the [`GlobalRule`] of a scheme, with the range that its rule leaves.
 ///
-/// ```
-/// use blockscale::Format;
-/// use blockscale::encode::{Scheme, global_scale_with};
+/// `T` is the type of the weight, which some libraries compute in
+/// ([`Intermediate`](super::Intermediate)).
 ///
-/// assert_eq!(global_scale_with(&Format::NVFP4, &Scheme::FOUR_OVER_SIX, 1536.0), 1.0);
 /// ```
-pub fn global_scale_with(format: &Format, scheme: &Scheme, amax: f32) -> f32 {
+/// use blockscale::encode::{Scheme, global_scale_with};
+/// use blockscale::{Format, bf16};
+///
+/// assert_eq!(global_scale_with(&Format::NVFP4, &Scheme::FOUR_OVER_SIX, 1536.0_f32), 1.0);
+///
+/// let (format, scheme) = (Format::NVFP4_DIVISOR, Scheme::COMPRESSED_TENSORS_NVFP4);
+/// assert_eq!(global_scale_with(&format, &scheme, 3.5_f32), 768.000_06); // 2688 x (1 / 3.5)
+/// assert_eq!(global_scale_with(&format, &scheme, bf16::from_f32(3.5)), 768.0);
+/// ```
+pub fn global_scale_with<T: Real>(format: &Format, scheme: &Scheme, amax: T) -> f32 {
+    let amax = amax.to_f32();
     if amax == 0.0 {
         return 1.0;
     }
@@ -57,11 +65,12 @@ pub fn global_scale_with(format: &Format, scheme: &Scheme, amax: f32) -> f32 {
         (GlobalScale::None, _) => 1.0,
         (GlobalScale::Multiplier, GlobalRule::Divide) => (amax / range).max(MIN_POSITIVE),
         (GlobalScale::Multiplier, GlobalRule::Reciprocal) => {
-            (amax * (1.0 / range)).max(MIN_POSITIVE)
+            scheme.rounded::<T>(amax * (1.0 / range)).max(MIN_POSITIVE)
         }
         (GlobalScale::Divisor, GlobalRule::Divide) => (range / amax).min(f32::MAX),
         (GlobalScale::Divisor, GlobalRule::Reciprocal) => {
-            let global = range * (1.0 / amax.max(f32::MIN_POSITIVE));
+            let reciprocal = scheme.rounded::<T>(1.0 / amax.max(f32::MIN_POSITIVE));
+            let global = scheme.rounded::<T>(range * reciprocal);
             if global.is_finite() { global } else { 1.0 }
         }
     }
@@ -82,35 +91,40 @@ pub fn global_scale_with(format: &Format, scheme: &Scheme, amax: f32) -> f32 {
 /// assert_eq!(tensor_scale(&Format::FP8_TENSOR, ScaleRule::Amax, 0.0), 1.0);
 /// ```
 pub fn tensor_scale(format: &Format, rule: ScaleRule, amax: f32) -> f32 {
-    block_scale(format, &rule.into(), amax, 1.0)
+    block_scale::<f32>(format, &rule.into(), amax, 1.0)
 }
 
 /// The scale of a block, rounded to its type.
-pub(crate) fn block_scale(format: &Format, scheme: &Scheme, amax: f32, global: f32) -> f32 {
-    round_scale(
-        format,
-        scheme,
-        amax,
-        unrounded_scale(format, scheme, amax, global),
-    )
+pub(crate) fn block_scale<T: Real>(
+    format: &Format,
+    scheme: &Scheme,
+    amax: f32,
+    global: f32,
+) -> f32 {
+    let unrounded = unrounded_scale::<T>(format, scheme, amax, global);
+    round_scale(format, scheme, amax, global, unrounded)
 }
 
 /// The scale before it is rounded to its type.
-pub(crate) fn unrounded_scale(format: &Format, scheme: &Scheme, amax: f32, global: f32) -> f32 {
+pub(crate) fn unrounded_scale<T: Real>(
+    format: &Format,
+    scheme: &Scheme,
+    amax: f32,
+    global: f32,
+) -> f32 {
     let amax = scheme.rule.raise(amax);
     if amax == 0.0 {
         return scheme.rule.apply(format.element, 0.0, 0.0);
     }
     let max = format.element.max_finite();
+    let of_max = scheme.rounded::<T>(amax / max);
     let (quotient, relative) = match (format.global, scheme.order) {
-        (GlobalScale::None, _) => (amax / max, amax),
+        (GlobalScale::None, _) => (of_max, amax),
         (GlobalScale::Multiplier, ScaleOrder::ProductFirst) => {
             (amax / (max * global), amax / global)
         }
-        (GlobalScale::Multiplier, ScaleOrder::QuotientFirst) => {
-            ((amax / max) / global, amax / global)
-        }
-        (GlobalScale::Divisor, _) => (global * (amax / max), global * amax),
+        (GlobalScale::Multiplier, ScaleOrder::QuotientFirst) => (of_max / global, amax / global),
+        (GlobalScale::Divisor, _) => (global * of_max, global * amax),
     };
     let relative = relative.min(f32::MAX);
     scheme.rule.apply(format.element, quotient, relative)
@@ -120,7 +134,13 @@ pub(crate) fn unrounded_scale(format: &Format, scheme: &Scheme, amax: f32, globa
 /// block. `amax` is that of the block, which tells zeros from what underflows.
 ///
 /// Powers of two are rounded up, so that they never clip; the others to nearest.
-pub(crate) fn round_scale(format: &Format, scheme: &Scheme, amax: f32, scale: f32) -> f32 {
+pub(crate) fn round_scale(
+    format: &Format,
+    scheme: &Scheme,
+    amax: f32,
+    global: f32,
+    scale: f32,
+) -> f32 {
     let (smallest, largest) = (format.scale.smallest(), format.scale.largest());
     if format.scale == ScaleElement::E8m0Fnu {
         let scale = scale.max(smallest.max(scheme.min_scale)).min(f32::MAX);
@@ -130,9 +150,22 @@ pub(crate) fn round_scale(format: &Format, scheme: &Scheme, amax: f32, scale: f3
     let bounded = match scheme.zero {
         ZeroScale::OfZeros(one) if scheme.rule.raise(amax) == 0.0 => one,
         ZeroScale::OfUnderflow(one) if scale == 0.0 => one,
-        ZeroScale::OfRounded(one) => {
+        ZeroScale::InverseOfGlobal if amax / format.element.max_finite() == 0.0 => {
+            let inverse = match format.global {
+                GlobalScale::None => 1.0,
+                GlobalScale::Multiplier => 1.0 / global,
+                GlobalScale::Divisor => global,
+            };
+            inverse.clamp(smallest, largest)
+        }
+        ZeroScale::Epsilon | ZeroScale::Kept => {
             let rounded = format.scale.round(scale.min(largest));
-            return if rounded == 0.0 { one } else { rounded };
+            let is_replaced = rounded == 0.0 && scheme.zero == ZeroScale::Epsilon;
+            return if is_replaced {
+                format.scale.epsilon()
+            } else {
+                rounded
+            };
         }
         _ => bounded,
     };
@@ -150,7 +183,28 @@ pub(crate) fn write_scale(element: ScaleElement, scale: f32, bytes: &mut [u8]) {
     }
 }
 
+impl Scheme {
+    /// An intermediate result of a scale.
+    fn rounded<T: Real>(&self, x: f32) -> f32 {
+        match self.intermediate {
+            Intermediate::F32 => x,
+            Intermediate::Scales | Intermediate::ScalesAndQuotients => T::from_f32(x).to_f32(),
+        }
+    }
+}
+
 impl ScaleElement {
+    /// The distance from 1 to the next number of the type.
+    const fn epsilon(self) -> f32 {
+        match self {
+            Self::E4m3Fn => 0.125,
+            Self::E8m0Fnu => 1.0,
+            Self::F32 => f32::EPSILON,
+            Self::Bf16 => 0.007_812_5,
+            Self::F16 => 0.000_976_562_5,
+        }
+    }
+
     /// The smallest positive number of the type.
     const fn smallest(self) -> f32 {
         match self {

@@ -7,7 +7,7 @@ use crate::element::{EncodePolicy, NanCode, Ties, ZeroSign};
 ///
 /// [`DEFAULT`](Self::DEFAULT) is the way of this crate; a [`ScaleRule`] becomes a scheme that
 /// differs from it in the rule alone. The other constants give the bytes that a named library
-/// stores for the same numbers in F32.
+/// stores for the same numbers of the same type.
 ///
 /// ```
 /// use blockscale::encode::{Scheme, encode_rows_with};
@@ -37,6 +37,8 @@ pub struct Scheme {
     pub zero: ZeroScale,
     /// How a number is brought to the range of the codes.
     pub quotient: Quotient,
+    /// What is rounded to the type of the weight on the way.
+    pub intermediate: Intermediate,
     /// How the result is rounded.
     pub policy: EncodePolicy,
 }
@@ -62,16 +64,72 @@ pub enum ScaleOrder {
 }
 
 /// Which blocks are given a scale because theirs would be zero, and which scale.
+///
+/// ```
+/// use blockscale::encode::{Scheme, ZeroScale, encode_rows_with};
+/// use blockscale::{Format, Shape};
+///
+/// let scale = |zero| {
+///     let scheme = Scheme { zero, ..Scheme::DEFAULT };
+///     let (shape, zeros) = (Shape::new(1, 16), [0.0_f32; 16]);
+///     let (mut codes, mut scales) = ([0; 8], [0]);
+///     encode_rows_with(&Format::NVFP4, &scheme, shape, &zeros, 1.0, &mut codes, &mut scales)
+///         .map(|()| scales[0])
+/// };
+/// assert_eq!(scale(ZeroScale::OfZeros(1.0))?, 0x38);
+/// assert_eq!(scale(ZeroScale::Epsilon)?, 0x20); // 1/8
+/// assert_eq!(scale(ZeroScale::Smallest)?, 0x01); // 2^-9
+/// # Ok::<(), blockscale::LenMismatch>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ZeroScale {
     /// Blocks of zeros get this one; a scale that would vanish is the smallest there is.
     OfZeros(f32),
     /// Blocks whose scale is zero in `f32` get this one: zeros, and what underflows (ModelOpt).
     OfUnderflow(f32),
-    /// Blocks whose scale is zero in its type get this one (compressed-tensors).
-    OfRounded(f32),
-    /// The smallest scale (torchao).
+    /// Blocks whose `amax / max` is zero in `f32` get the inverse of the tensor's scale, which comes
+    /// to 1 with it, as far as the scale type reaches (ModelOpt where it calibrates).
+    InverseOfGlobal,
+    /// Blocks whose scale is zero in its type get the epsilon of that type, the distance from 1 to
+    /// the next number: 2^-3 in E4M3, 2^-7 in BF16, 2^-10 in F16, 2^-23 in F32 (compressed-tensors).
+    Epsilon,
+    /// The smallest scale (torchao's NVFP4).
     Smallest,
+    /// Zero is stored, and codes are those of `x / 0`: the largest, and NaN for a zero (torchao's and
+    /// ModelOpt's FP8). Such a block decodes to NaN: for comparing with those libraries, not for
+    /// weights that anyone will use.
+    Kept,
+}
+
+/// Which intermediate results are rounded to the type of the weight, by libraries that compute in it.
+///
+/// For a weight in F32 they are all the same, and the products and quotients that are not named are
+/// in `f32` always.
+///
+/// ```
+/// use blockscale::encode::{Scheme, encode_rows_with};
+/// use blockscale::{Format, Real, Shape, bf16};
+///
+/// // One number in F32 and in BF16, to FP8 as ModelOpt does it.
+/// fn scale<T: Real>(x: T) -> Result<f32, blockscale::LenMismatch> {
+///     let (format, scheme) = (Format::FP8_TENSOR, Scheme::MODELOPT_FP8);
+///     let (mut codes, mut scales) = ([0], [0; 4]);
+///     encode_rows_with(&format, &scheme, Shape::new(1, 1), &[x], 1.0, &mut codes, &mut scales)?;
+///     Ok(f32::from_le_bytes(scales))
+/// }
+/// assert_eq!(scale(5.0)?, 5.0 / 448.0);
+/// assert_eq!(scale(bf16::from_f32(5.0))?, bf16::from_f32(5.0 / 448.0).to_f32());
+/// # Ok::<(), blockscale::LenMismatch>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Intermediate {
+    /// None.
+    F32,
+    /// What scales are made of: `amax / max` of a block; of the tensor its scale, and `1 / amax`
+    /// where that is used.
+    Scales,
+    /// Those, and `x / s`.
+    ScalesAndQuotients,
 }
 
 /// How a number is brought to the range of the codes. `s` is what decoding multiplies by.
@@ -101,6 +159,7 @@ impl Scheme {
         min_scale: 0.0,
         zero: ZeroScale::OfZeros(1.0),
         quotient: Quotient::Divide,
+        intermediate: Intermediate::F32,
         policy: EncodePolicy::DEFAULT,
     };
 
@@ -117,7 +176,8 @@ impl Scheme {
     /// NVFP4 of compressed-tensors, whose scale of the tensor divides.
     pub const COMPRESSED_TENSORS_NVFP4: Self = Self {
         global: GlobalRule::Reciprocal,
-        zero: ZeroScale::OfRounded(0.125),
+        zero: ZeroScale::Epsilon,
+        intermediate: Intermediate::Scales,
         policy: COMPRESSED_TENSORS_FP4,
         ..Self::DEFAULT
     };
@@ -131,11 +191,17 @@ impl Scheme {
         ..Self::DEFAULT
     };
 
-    /// NVFP4 with the better of two scales for each block, by squared error (ModelOpt's
-    /// `four_over_six`).
+    /// NVFP4 with the better of two scales for each block, by squared error.
     pub const FOUR_OVER_SIX: Self = Self {
         rule: ScaleRule::FourOverSix(ErrorMeasure::Squared),
         ..Self::DEFAULT
+    };
+
+    /// NVFP4 of ModelOpt with `four_over_six`, calibrated by squared error.
+    pub const MODELOPT_FOUR_OVER_SIX: Self = Self {
+        zero: ZeroScale::InverseOfGlobal,
+        policy: Self::MODELOPT_NVFP4.policy,
+        ..Self::FOUR_OVER_SIX
     };
 
     /// MX formats of torchao with `ScaleCalculationMode.FLOOR`, its default.
@@ -238,16 +304,35 @@ impl Scheme {
         ..Self::DEEPGEMM_FP8
     };
 
-    /// FP8 with F32 scales of compressed-tensors, for a tensor, a channel or a block.
+    /// FP8 of compressed-tensors, for a tensor, a channel or a block, with scales in the type of the
+    /// weight.
     pub const COMPRESSED_TENSORS_FP8: Self = Self {
-        zero: ZeroScale::OfRounded(f32::EPSILON),
+        zero: ZeroScale::Epsilon,
+        intermediate: Intermediate::ScalesAndQuotients,
         ..Self::DEFAULT
     };
 
-    /// FP8 with F32 scales of ModelOpt's `FP8QTensor`. What it makes of zeros, a scale of 0 and NaN
-    /// codes, is not reproduced.
-    pub const MODELOPT_FP8: Self = Self::DEFAULT;
+    /// FP8 of ModelOpt's `FP8QTensor`, with scales in the type of the weight. Blocks of zeros decode
+    /// to NaN.
+    pub const MODELOPT_FP8: Self = Self {
+        zero: ZeroScale::Kept,
+        intermediate: Intermediate::ScalesAndQuotients,
+        policy: TORCH_FP8,
+        ..Self::DEFAULT
+    };
+
+    /// FP8 (E4M3, E5M2) with F32 scales of torchao's `_choose_scale_float8`, for a tensor or a
+    /// channel. Blocks of zeros decode to NaN.
+    pub const TORCHAO_FP8: Self = Self {
+        intermediate: Intermediate::Scales,
+        ..Self::MODELOPT_FP8
+    };
 }
+
+const TORCH_FP8: EncodePolicy = EncodePolicy {
+    nan: NanCode::Signed(0x7f),
+    ..EncodePolicy::DEFAULT
+};
 
 const COMPRESSED_TENSORS_FP4: EncodePolicy = EncodePolicy {
     zero: ZeroSign::Drop,

@@ -6,6 +6,15 @@ use super::{Block, Format, Packing};
 ///
 /// In [`layout`](crate::layout), where matrices of codes and of scales are moved, it counts their
 /// bytes or scales instead; the functions there say which.
+///
+/// ```
+/// use blockscale::{Format, Shape};
+///
+/// let shape = Shape::new(130, 140);
+/// assert_eq!(shape.len(), Some(18_200));
+/// assert_eq!(Format::NVFP4.code_bytes(shape), Some(130 * 70));
+/// assert_eq!(Format::NVFP4.scale_bytes(shape), Some(130 * 9));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Number of rows; in a weight, the outputs.
@@ -104,7 +113,14 @@ impl Format {
     }
 
     /// Columns that one scale covers, at least 1, in a matrix of `cols` columns.
-    pub(crate) fn block_cols(&self, cols: usize) -> usize {
+    ///
+    /// ```
+    /// use blockscale::Format;
+    ///
+    /// assert_eq!(Format::NVFP4.block_cols(40), 16);
+    /// assert_eq!(Format::FP8_CHANNEL.block_cols(40), 40);
+    /// ```
+    pub fn block_cols(&self, cols: usize) -> usize {
         match self.block {
             Block::Grid { cols, .. } => cols.max(1),
             Block::Row | Block::Tensor => cols.max(1),

@@ -131,6 +131,24 @@ impl fmt::Display for Element {
 /// How the codes of a row lie in its bytes.
 ///
 /// For elements of 8 bits the two are the same.
+///
+/// ```
+/// use blockscale::decode::{Rows, decode_rows};
+/// use blockscale::format::Packing;
+/// use blockscale::{Format, Shape};
+///
+/// // Codes 1, 2, 3 and 4 of E2M3, which are eighths, under the scale 1.
+/// let decode = |packing, codes: &[u8]| {
+///     let rows = Rows { codes, scales: &[127], global: 1.0 };
+///     let mut out = [0.0_f32; 4];
+///     decode_rows(&Format::MXFP6_E2M3.packed(packing), Shape::new(1, 4), rows, &mut out)
+///         .map(|()| out)
+/// };
+/// let values = [0.125, 0.25, 0.375, 0.5];
+/// assert_eq!(decode(Packing::Dense, &[0x81, 0x30, 0x10])?, values);
+/// assert_eq!(decode(Packing::Bytes, &[1, 2, 3, 4])?, values);
+/// # Ok::<(), blockscale::LenMismatch>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
     /// Without gaps, the first code in the lowest bits: two E2M1 codes in a byte, the even column
@@ -208,6 +226,15 @@ impl fmt::Display for ScaleElement {
 }
 
 /// What one scale covers.
+///
+/// ```
+/// use blockscale::{Block, Format, Shape};
+///
+/// let scales = |block| Format { block, ..Format::FP8_BLOCK }.scale_shape(Shape::new(144, 272));
+/// assert_eq!(scales(Block::Grid { rows: 128, cols: 128 }), Shape::new(2, 3));
+/// assert_eq!(scales(Block::Row), Shape::new(144, 1));
+/// assert_eq!(scales(Block::Tensor), Shape::new(1, 1));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Block {
     /// `rows` x `cols` elements, counted from the first row and column; 0 is read as 1.
@@ -237,6 +264,15 @@ impl fmt::Display for Block {
 ///
 /// Checkpoints name either kind "scale"; a mix-up is an error of many orders of magnitude, so the
 /// direction is part of the format.
+///
+/// ```
+/// use blockscale::{Format, GlobalScale};
+///
+/// let scale = |global| Format { global, ..Format::NVFP4 }.effective_scale(&[0x38], 4.0);
+/// assert_eq!(scale(GlobalScale::None), 1.0);
+/// assert_eq!(scale(GlobalScale::Multiplier), 4.0);
+/// assert_eq!(scale(GlobalScale::Divisor), 0.25);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GlobalScale {
     /// There is none.

@@ -37,6 +37,14 @@ pub use ue4m3::{ue4m3_from_f32, ue4m3_to_f32};
 use crate::LenMismatch;
 
 /// The tensor types of ggml that this crate reads and writes.
+///
+/// ```
+/// use blockscale::ggml::GgmlType;
+///
+/// // A row of 4096 columns.
+/// assert_eq!(GgmlType::Mxfp4.row_bytes(4096), Some(4096 / 32 * 17));
+/// assert_eq!(GgmlType::Nvfp4.row_bytes(32), None); // half a block
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GgmlType {

@@ -10,6 +10,19 @@ use crate::{Format, LenMismatch, Shape, bits};
 ///
 /// [`GgmlError`] where a slice is not as long as `shape` asks for, or its rows are no whole number
 /// of blocks.
+///
+/// ```
+/// use blockscale::Shape;
+/// use blockscale::ggml::unpack_mxfp4;
+///
+/// // The first byte of codes holds columns 0 and 16.
+/// let mut block = [0; 17];
+/// (block[0], block[1]) = (127, 0x21);
+/// let (mut codes, mut scales) = ([0; 16], [0]);
+/// unpack_mxfp4(Shape::new(1, 32), &block, &mut codes, &mut scales)?;
+/// assert_eq!((codes[0], codes[8], scales), (0x01, 0x02, [127]));
+/// # Ok::<(), blockscale::ggml::GgmlError>(())
+/// ```
 pub fn unpack_mxfp4(
     shape: Shape,
     rows: &[u8],
@@ -133,6 +146,19 @@ pub fn unpack_nvfp4(
 ///
 /// [`GgmlError`] where a slice is not as long as `shape` asks for, or its rows are no whole number
 /// of blocks.
+///
+/// ```
+/// use blockscale::Shape;
+/// use blockscale::ggml::pack_nvfp4;
+///
+/// // Columns 0 and 1 have the codes 2 and 7; in ggml columns 0 and 8 share a byte.
+/// let mut codes = [0; 32];
+/// codes[0] = 0x72;
+/// let mut block = [0; 36];
+/// pack_nvfp4(Shape::new(1, 64), &codes, &[0x38, 0x30, 0x28, 0x20], &mut block)?;
+/// assert_eq!(block[..6], [0x38, 0x30, 0x28, 0x20, 0x02, 0x07]);
+/// # Ok::<(), blockscale::ggml::GgmlError>(())
+/// ```
 pub fn pack_nvfp4(
     shape: Shape,
     codes: &[u8],

@@ -6,6 +6,24 @@ use crate::encode::write_scale;
 use crate::{LenMismatch, Real, Shape};
 
 /// How scale and zero point of a group follow from its numbers. `b` is the bits of an integer.
+///
+/// ```
+/// use blockscale::int::{IntFormat, IntLayout, IntPartsMut, IntRule, encode};
+/// use blockscale::{ScaleElement, Shape};
+///
+/// let (scale, layout) = (ScaleElement::F32, IntLayout::CompressedTensors);
+/// let format = IntFormat { bits: 4, group_cols: 0, scale, layout };
+/// let scale_by = |rule, zeros| {
+///     let (mut codes, mut scales) = ([0; 4], [0; 4]);
+///     let parts = IntPartsMut { codes: &mut codes, scales: &mut scales, zeros };
+///     encode(&format, rule, Shape::new(1, 2), &[-7.5_f32, 7.5], parts)
+///         .map(|()| f32::from_le_bytes(scales))
+/// };
+/// assert_eq!(scale_by(IntRule::Symmetric, None)?, 7.5 / 7.0);
+/// assert_eq!(scale_by(IntRule::SymmetricFull, None)?, 1.0);
+/// assert_eq!(scale_by(IntRule::Affine, Some(&mut [0; 4]))?, 1.0);
+/// # Ok::<(), blockscale::int::IntError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IntRule {

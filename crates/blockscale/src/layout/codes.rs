@@ -128,6 +128,21 @@ pub fn permute_codes(
 /// # Errors
 ///
 /// `Len`, `Rows` and `TooLarge` as the shape has it.
+///
+/// ```
+/// use blockscale::Shape;
+/// use blockscale::layout::{Codes, RowShuffle, ScaleLayout, Stack, permute_codes, unpermute_codes};
+///
+/// let stack = Stack::single(Shape::new(32, 1));
+/// let codes: [u8; 32] = std::array::from_fn(|row| row as u8);
+/// let linear = Codes { layout: ScaleLayout::Linear, bytes: &codes };
+/// let layout = ScaleLayout::TrtllmLinear(RowShuffle::By32);
+/// let (mut shuffled, mut back) = ([0; 32], [0; 32]);
+/// permute_codes(layout, stack, linear, &mut shuffled)?;
+/// unpermute_codes(stack, Codes { layout, bytes: &shuffled }, &mut back)?;
+/// assert_eq!(back, codes);
+/// # Ok::<(), blockscale::layout::LayoutError>(())
+/// ```
 pub fn unpermute_codes(stack: Stack, codes: Codes<'_>, out: &mut [u8]) -> Result<(), LayoutError> {
     check_lens(codes.layout, stack, out, codes.bytes)?;
     if let ScaleLayout::MarlinNvfp4 | ScaleLayout::MarlinMxfp4 = codes.layout {

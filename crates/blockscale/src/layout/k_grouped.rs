@@ -22,6 +22,13 @@ use crate::LenMismatch;
 ///
 /// [`LayoutError::Rows`] where `rows` is no multiple of 4, [`LayoutError::TooLarge`] where the size
 /// overflows.
+///
+/// ```
+/// use blockscale::layout::k_grouped_bytes;
+///
+/// // Groups of 1 and 5 columns need 1 and 2 words for each of 8 rows.
+/// assert_eq!(k_grouped_bytes(8, &[1, 5]), Ok(8 * 3 * 4));
+/// ```
 pub fn k_grouped_bytes(rows: usize, group_cols: &[usize]) -> Result<usize, LayoutError> {
     if !rows.is_multiple_of(4) {
         return Err(LayoutError::Rows {
@@ -75,6 +82,17 @@ pub fn pack_k_grouped(
 /// # Errors
 ///
 /// As for [`pack_k_grouped`].
+///
+/// ```
+/// use blockscale::layout::{pack_k_grouped, unpack_k_grouped};
+///
+/// let scales = [1, 2, 3, 4, 11, 12, 13, 14, 21, 22, 23, 24];
+/// let (mut words, mut back) = ([0; 32], [0; 12]);
+/// pack_k_grouped(4, &[1, 2], &scales, &mut words)?;
+/// unpack_k_grouped(4, &[1, 2], &words, &mut back)?;
+/// assert_eq!(back, scales);
+/// # Ok::<(), blockscale::layout::LayoutError>(())
+/// ```
 pub fn unpack_k_grouped(
     rows: usize,
     group_cols: &[usize],

@@ -50,6 +50,14 @@ pub fn scale_factor(activation: Activation, scales: &[u8]) -> f32 {
 }
 
 /// Multiplies E4M3 scales by a power of two from [`scale_factor`], which loses nothing.
+///
+/// ```
+/// use blockscale::layout::marlin::multiply_scales;
+///
+/// let mut scales = [0x38, 0x01]; // 1 and 2^-9
+/// multiply_scales(256.0, &mut scales);
+/// assert_eq!(scales, [0x78, 0x30]); // 256 and 1/2
+/// ```
 pub fn multiply_scales(factor: f32, scales: &mut [u8]) {
     for code in scales {
         let value = E4m3Fn::from_bits(*code).to_f32();
@@ -101,6 +109,13 @@ pub const fn s0e5m3_from_e4m3(code: u8) -> Option<u8> {
 ///
 /// The inverse of [`s0e5m3_from_e4m3`] for the bytes that it gives; 0 stays 0. Bytes that it never
 /// gives become the nearest scale.
+///
+/// ```
+/// use blockscale::layout::marlin::e4m3_from_s0e5m3;
+///
+/// assert_eq!(e4m3_from_s0e5m3(0xb0), 0x38); // 1
+/// assert_eq!(e4m3_from_s0e5m3(0x00), 0x00); // 0, whatever it was
+/// ```
 pub fn e4m3_from_s0e5m3(byte: u8) -> u8 {
     if let 0x80..0xf7 = byte {
         return byte - BIAS_STEP;

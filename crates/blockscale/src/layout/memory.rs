@@ -81,6 +81,16 @@ impl ScaleLayout {
     /// # Errors
     ///
     /// Those of [`code_bytes`](Self::code_bytes), which is the product of the sizes.
+    ///
+    /// ```
+    /// use blockscale::Shape;
+    /// use blockscale::layout::{ScaleLayout, Stack};
+    ///
+    /// let stack = Stack::single(Shape::new(128, 32)); // 128 x 64 E2M1
+    /// let memory = ScaleLayout::MarlinNvfp4.code_memory(stack)?;
+    /// assert_eq!((memory.dims, memory.element_bytes), ([1, 4, 256], 4));
+    /// # Ok::<(), blockscale::layout::LayoutError>(())
+    /// ```
     pub fn code_memory(self, stack: Stack) -> Result<MemoryShape, LayoutError> {
         self.code_bytes(stack)?;
         let Shape { rows, cols } = stack.shape;

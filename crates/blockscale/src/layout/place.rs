@@ -185,6 +185,15 @@ impl ScaleLayout {
     ///
     /// That is `shape`, but for [`DeepGemmPackedBlocks`](Self::DeepGemmPackedBlocks), whose source
     /// has one row of scales for 128 rows of the weight.
+    ///
+    /// ```
+    /// use blockscale::Shape;
+    /// use blockscale::layout::ScaleLayout;
+    ///
+    /// let shape = Shape::new(1000, 8);
+    /// assert_eq!(ScaleLayout::Tiles128x4.linear_shape(shape), shape);
+    /// assert_eq!(ScaleLayout::DeepGemmPackedBlocks.linear_shape(shape), Shape::new(8, 8));
+    /// ```
     pub const fn linear_shape(self, shape: Shape) -> Shape {
         Shape::new(shape.rows.div_ceil(self.rows_per_scale()), shape.cols)
     }
@@ -206,6 +215,14 @@ impl ScaleLayout {
     }
 
     /// Whether scales of type `element` can be put into this layout.
+    ///
+    /// ```
+    /// use blockscale::ScaleElement;
+    /// use blockscale::layout::ScaleLayout;
+    ///
+    /// assert!(ScaleLayout::DeepGemmPacked.holds(ScaleElement::F32)); // powers of two, packed
+    /// assert!(!ScaleLayout::DeepGemmPacked.holds(ScaleElement::E4m3Fn));
+    /// ```
     pub const fn holds(self, element: ScaleElement) -> bool {
         match self {
             Self::Linear => true,

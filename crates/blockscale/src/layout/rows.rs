@@ -63,6 +63,13 @@ impl RowShuffle {
     }
 
     /// The place that row `row` goes to.
+    ///
+    /// ```
+    /// use blockscale::layout::RowShuffle;
+    ///
+    /// assert_eq!(RowShuffle::By32.place(4), 1);
+    /// assert_eq!(RowShuffle::By32.source(1), 4);
+    /// ```
     pub const fn place(self, row: usize) -> usize {
         let (block, within) = (row / self.block(), row % self.block());
         let step = self.block() / 8;
@@ -93,6 +100,14 @@ pub const fn w13_source(shuffle: RowShuffle, rows: usize, place: usize) -> usize
 }
 
 /// The place that row `row` of a gated first MoE weight goes to: the inverse of [`w13_source`].
+///
+/// ```
+/// use blockscale::layout::{RowShuffle, w13_place};
+///
+/// // Of 64 rows, the first of w3, row 32, comes first.
+/// assert_eq!(w13_place(RowShuffle::By32, 64, 32), 0);
+/// assert_eq!(w13_place(RowShuffle::By32, 64, 0), 8);
+/// ```
 pub const fn w13_place(shuffle: RowShuffle, rows: usize, row: usize) -> usize {
     let half = rows / 2;
     let in_turn = if row < half {

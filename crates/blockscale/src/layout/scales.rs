@@ -25,6 +25,22 @@ pub struct Scales<'a> {
 ///
 /// [`LayoutError::AlreadyApplied`] where `scales` is in another layout than linear, and every other
 /// [`LayoutError`] but `RowsDiffer` as the scales have it. `out` is of no use then.
+///
+/// ```
+/// use blockscale::layout::{ScaleLayout, Scales, Stack, permute_scales};
+/// use blockscale::{ScaleElement, Shape};
+///
+/// // One row of five powers of two for DeepGEMM: words of four, each word padded to four rows.
+/// let scales = [1.0_f32, 2.0, 4.0, 0.5, 0.25].map(f32::to_le_bytes);
+/// let (layout, element) = (ScaleLayout::Linear, ScaleElement::F32);
+/// let scales = Scales { layout, element, bytes: scales.as_flattened() };
+/// let mut words = [0xff; 32];
+/// let stack = Stack::single(Shape::new(1, 5));
+/// permute_scales(ScaleLayout::DeepGemmPacked, stack, scales, &mut words)?;
+/// assert_eq!(words[..5], [127, 128, 129, 126, 0]);
+/// assert_eq!(words[16..18], [125, 0]);
+/// # Ok::<(), blockscale::layout::LayoutError>(())
+/// ```
 pub fn permute_scales(
     layout: ScaleLayout,
     stack: Stack,
@@ -83,6 +99,20 @@ pub fn permute_scales(
 ///
 /// [`LayoutError::RowsDiffer`] where scales said to be copies of a block's are not the same, and
 /// the errors of the shape as for [`permute_scales`].
+///
+/// ```
+/// use blockscale::layout::{ScaleLayout, Scales, Stack, unpermute_scales};
+/// use blockscale::{ScaleElement, Shape};
+///
+/// // Two rows of one F32 scale, in a column of four.
+/// let column = [1.0_f32, 2.0, f32::NAN, f32::NAN].map(f32::to_le_bytes);
+/// let (layout, element) = (ScaleLayout::DeepGemmF32, ScaleElement::F32);
+/// let scales = Scales { layout, element, bytes: column.as_flattened() };
+/// let mut linear = [0; 8];
+/// unpermute_scales(Stack::single(Shape::new(2, 1)), scales, &mut linear)?;
+/// assert_eq!(linear, *[1.0_f32, 2.0].map(f32::to_le_bytes).as_flattened());
+/// # Ok::<(), blockscale::layout::LayoutError>(())
+/// ```
 pub fn unpermute_scales(
     stack: Stack,
     scales: Scales<'_>,

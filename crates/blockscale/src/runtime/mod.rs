@@ -152,6 +152,17 @@ impl Kernel {
     }
 
     /// The layout that brings a checkpoint's weight into the order that the kernel reads.
+    ///
+    /// ```
+    /// use blockscale::Format;
+    /// use blockscale::layout::ScaleLayout;
+    /// use blockscale::runtime::{Part, Runtime};
+    ///
+    /// let kernel = Runtime::DeepGemmSm100.kernel(Part::Linear);
+    /// assert_eq!(kernel.format(), Format::FP8_BLOCK_UE8M0);
+    /// assert_eq!(kernel.layout(), ScaleLayout::DeepGemmPackedBlocks);
+    /// assert_eq!(kernel.activation_layout(), ScaleLayout::DeepGemmPacked);
+    /// ```
     pub const fn layout(self) -> ScaleLayout {
         match self {
             Self::DeepGemmSm90 => ScaleLayout::Linear,

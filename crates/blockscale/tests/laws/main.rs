@@ -5,19 +5,22 @@
 
 mod carry;
 mod common;
+mod counts;
 mod crates;
 mod decode;
 mod element;
 mod encode;
 mod format;
 mod ggml;
+mod grid;
 mod int;
 mod int_trips;
+mod intermediate;
 mod mxfp4;
+mod names;
 mod policy;
 mod rule;
 mod scale;
 mod scheme;
-mod sqnr;
 mod stats;
 mod transcode;

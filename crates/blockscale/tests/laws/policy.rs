@@ -179,3 +179,31 @@ fn nan_becomes_the_code_that_the_policy_names() {
     assert_eq!(both(Element::E4m3Fnuz, NanCode::Fixed(0)), [0x80, 0x80]);
     assert_eq!(both(Element::E5m2, NanCode::Signed(0xfe)), [0x7e, 0xfe]);
 }
+
+/// Exponent 255 has other low bits than 0 after the bias of a type is taken away.
+#[test]
+fn the_payload_of_nan_is_rounded_as_a_fraction_is() {
+    let policy = EncodePolicy {
+        nan: NanCode::Payload,
+        ..DEFAULT
+    };
+    let code = |element: Element, bits| element.encode_with(f32::from_bits(bits), &policy);
+    assert_eq!(code(Element::E2m1, 0x7fc0_0000), 0x3);
+    assert_eq!(code(Element::E2m1, 0xffc0_0000), 0xb);
+    assert_eq!(code(Element::E2m1, 0x7f80_0001), 0x2);
+    // Just above half of a step, half of it to the even code, and a carry out of the fraction.
+    assert_eq!(code(Element::E2m1, 0x7fa0_0001), 0x3);
+    assert_eq!(code(Element::E2m1, 0x7fa0_0000), 0x2);
+    assert_eq!(code(Element::E2m1, 0x7fff_ffff), 0x4);
+    assert_eq!(code(Element::E2m3, 0x7fc0_0000), 0x0c);
+    assert_eq!(code(Element::E3m2, 0xffc0_0000), 0x2e);
+    for element in ELEMENTS {
+        for x in [0.0, -1.5, f32::MAX, f32::NEG_INFINITY] {
+            assert_eq!(
+                element.encode_with(x, &policy),
+                element.encode(x),
+                "{element}"
+            );
+        }
+    }
+}

@@ -1,11 +1,11 @@
-//! Schemes: what each field does, and the six scales that libraries store for a block of zeros.
+//! Schemes: what each field does, and the scales that libraries store for a block of zeros.
 
 use blockscale::element::{EncodePolicy, Ties};
 use blockscale::encode::{
     GlobalRule, Quotient, ScaleRule, Scheme, ZeroScale, encode_codes, encode_codes_with,
     encode_rows, encode_rows_with, global_scale, global_scale_with,
 };
-use blockscale::{Element, Format, Shape};
+use blockscale::{Element, Format, ScaleElement, Shape};
 use proptest::prelude::*;
 
 use crate::common::{any_rule, any_values};
@@ -147,6 +147,65 @@ fn a_scale_that_vanishes_is_clamped_or_replaced() {
     };
     let (_, scales) = encode(&Format::NVFP4, &scheme, &[f32::from_bits(1); 16], 1e10);
     assert_eq!(scales, [0x01]);
+}
+
+#[test]
+fn a_scale_that_vanishes_becomes_the_epsilon_of_its_type() {
+    for (scale, epsilon) in [
+        (ScaleElement::F32, f32::EPSILON),
+        (ScaleElement::Bf16, 2_f32.powi(-7)),
+        (ScaleElement::F16, 2_f32.powi(-10)),
+        (ScaleElement::E4m3Fn, 2_f32.powi(-3)),
+    ] {
+        let format = Format {
+            scale,
+            ..Format::FP8_CHANNEL
+        };
+        let scheme = Scheme::COMPRESSED_TENSORS_FP8;
+        let (codes, scales) = encode(&format, &scheme, &[0.0, -0.0], 1.0);
+        assert_eq!(scale.decode(&scales), epsilon, "{scale}");
+        assert_eq!(codes, [0x00, 0x80], "{scale}");
+    }
+}
+
+#[test]
+fn a_scale_of_zeros_and_that_of_the_tensor_come_to_one_as_far_as_they_can() {
+    let scale = |format: &Format, global| {
+        let scheme = Scheme::MODELOPT_FOUR_OVER_SIX;
+        encode(format, &scheme, &[0.0; 16], global).1[0]
+    };
+    assert_eq!(scale(&Format::NVFP4, 0.25), 0x48); // 4
+    assert_eq!(scale(&Format::NVFP4, 1e-4), 0x7e); // 448, the largest
+    assert_eq!(scale(&Format::NVFP4, 1e6), 0x01); // 2^-9, the smallest
+    assert_eq!(scale(&Format::NVFP4_DIVISOR, 4.0), 0x48);
+    assert_eq!(scale(&Format::NVFP4_ONE_LEVEL, 4.0), 0x38);
+    // A block of numbers is not concerned.
+    let (_, scales) = encode(
+        &Format::NVFP4,
+        &Scheme::MODELOPT_FOUR_OVER_SIX,
+        &[6.0; 16],
+        0.25,
+    );
+    assert_eq!(scales, [0x48]);
+}
+
+/// What torch on x86 makes of a division by zero.
+#[test]
+fn a_scale_of_zero_that_is_kept_gives_the_codes_of_a_division_by_it() {
+    let tiny = f32::from_bits(1);
+    let nan = f32::NAN;
+    for (element, largest) in [(Element::E4m3Fn, 0x7e), (Element::E5m2, 0x7b)] {
+        let format = Format {
+            element,
+            ..Format::FP8_CHANNEL
+        };
+        // The smallest number over 448 is zero.
+        let values = [tiny, -tiny, 0.0, -0.0, nan, -nan];
+        let (codes, scales) = encode(&format, &Scheme::TORCHAO_FP8, &values, 1.0);
+        assert_eq!(scales, [0; 4], "{element}");
+        let expected = [largest, largest | 0x80, 0xff, 0xff, 0x7f, 0xff];
+        assert_eq!(codes, expected, "{element}");
+    }
 }
 
 /// The scale of the tensor is that of another, smaller one.

@@ -1,7 +1,5 @@
 //! Tensors of integers in groups that belong together.
 
-use blockscale::layout::ScaleLayout;
-
 use super::Pairing;
 use crate::catalog::grouped::{Evidence, FAMILIES, Names, int_format_of};
 use crate::catalog::problem::ScaleProblem;
@@ -75,12 +73,11 @@ impl Pairing<'_> {
                 tensor: tensor?,
             })
         };
-        Ok(Weight {
-            name: format!("{module}.weight"),
+        Ok(Weight::new(
+            format!("{module}.weight"),
             shape,
-            encoding: Encoding::Grouped(format),
-            parts: parts.into_iter().filter_map(part).collect(),
-            layout: ScaleLayout::Linear,
-        })
+            Encoding::Grouped(format),
+            parts.into_iter().filter_map(part).collect(),
+        ))
     }
 }

@@ -3,7 +3,7 @@
 use super::{ElementType, policy};
 use crate::bits;
 use crate::element::{E2m1, E2m3, E3m2, E4m3Fn, E4m3Fnuz, E5m2, EncodePolicy};
-use crate::encode::{Quotient, Scheme};
+use crate::encode::{Intermediate, Quotient, Scheme, ZeroScale};
 use crate::format::Packing;
 use crate::{Element, Format, Real, Shape};
 
@@ -26,7 +26,7 @@ pub(crate) fn encode_codes<T: Real>(
     global: f32,
     codes: &mut [u8],
 ) {
-    if scheme.policy != EncodePolicy::DEFAULT || scheme.quotient != Quotient::Divide {
+    if !is_plain(scheme) {
         return by_block(
             format,
             shape,
@@ -59,6 +59,14 @@ pub(crate) fn encode_codes<T: Real>(
             run(values, format.effective_scale(scale, global), first, row);
         },
     );
+}
+
+/// Whether codes are `x / s` rounded by the element type, whatever else the scheme does.
+fn is_plain(scheme: &Scheme) -> bool {
+    scheme.policy == EncodePolicy::DEFAULT
+        && scheme.quotient == Quotient::Divide
+        && scheme.intermediate != Intermediate::ScalesAndQuotients
+        && scheme.zero != ZeroScale::Kept
 }
 
 /// Calls `run` for the part of each block that lies in one row: its values, the bytes of its scale,

@@ -30,7 +30,7 @@ pub(crate) fn choose_scales<T: Real>(
                 search::four_over_six(format, scheme, measure, block_amax, global, &rows)
             }
             ScaleRule::MseSearch => search::least_square(format, scheme, block_amax, global, &rows),
-            _ => block_scale(format, scheme, block_amax, global),
+            _ => block_scale::<T>(format, scheme, block_amax, global),
         };
         write_scale(format.scale, chosen, scale);
     }

@@ -13,9 +13,9 @@ pub(super) fn four_over_six<'a, T: Real>(
     global: f32,
     rows: &(impl Iterator<Item = &'a [T]> + Clone),
 ) -> f32 {
-    let six = unrounded_scale(format, scheme, amax, global);
+    let six = unrounded_scale::<T>(format, scheme, amax, global);
     let candidates = [six, six * 1.5];
-    let candidates = candidates.map(|scale| round_scale(format, scheme, amax, scale));
+    let candidates = candidates.map(|scale| round_scale(format, scheme, amax, global, scale));
     least(candidates, |scale| {
         error(format, scheme, measure, scale, global, rows.clone())
     })
@@ -30,8 +30,8 @@ pub(super) fn least_square<'a, T: Real>(
     global: f32,
     rows: &(impl Iterator<Item = &'a [T]> + Clone),
 ) -> f32 {
-    let first = unrounded_scale(format, scheme, amax, global);
-    let round = |scale| round_scale(format, scheme, amax, scale);
+    let first = unrounded_scale::<T>(format, scheme, amax, global);
+    let round = |scale| round_scale(format, scheme, amax, global, scale);
     let error = |scale| {
         let measure = ErrorMeasure::Squared;
         error(format, scheme, measure, scale, global, rows.clone())
@@ -63,15 +63,13 @@ fn error<'a, T: Real>(
     global: f32,
     rows: impl Iterator<Item = &'a [T]>,
 ) -> f64 {
-    let divisor = Divisor::new(format, scheme.quotient, scale, global);
+    let divisor = Divisor::new(format, scheme, scale, global);
     let effective = format.combine(scale, global);
-    let finite = rows
-        .flatten()
-        .map(|value| value.to_f32())
-        .filter(|x| x.is_finite());
-    finite.fold(0.0, |sum, x| {
-        let code = divisor.code(format, scheme, x);
-        let difference = f64::from(format.element.decode(code) * effective) - f64::from(x);
+    let finite = rows.flatten().filter(|value| value.to_f32().is_finite());
+    finite.fold(0.0, |sum, value| {
+        let code = divisor.code(format, scheme, *value);
+        let decoded = format.element.decode(code) * effective;
+        let difference = f64::from(decoded) - f64::from(value.to_f32());
         sum + match measure {
             ErrorMeasure::Absolute => difference.abs(),
             ErrorMeasure::Squared => difference * difference,

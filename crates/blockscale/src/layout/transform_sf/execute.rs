@@ -30,6 +30,33 @@ impl Transform {
     /// [`LayoutError::Len`] where `source` is too short or `out` is not
     /// [`memory_bytes`](Self::memory_bytes) long; [`LayoutError::NotPowerOfTwo`] where a scale to
     /// be packed has mantissa bits.
+    ///
+    /// ```
+    /// use blockscale::layout::transform_sf::{
+    ///     Arch, Recipe, Request, ScaleTensor, SfDtype, Ue8m0Cast, plan,
+    /// };
+    ///
+    /// // Three rows of two F32 scales of activations, on a Hopper: into columns of four.
+    /// let request = Request {
+    ///     rows: 3,
+    ///     cols: 256,
+    ///     recipe: Recipe::Operand { rows: 1, cols: 128 },
+    ///     groups: None,
+    ///     operand: None,
+    ///     arch: Arch::Sm90,
+    ///     ue8m0_cast: Ue8m0Cast::Enabled,
+    /// };
+    /// let scales = ScaleTensor { dtype: SfDtype::F32, shape: &[3, 2], strides: &[2, 1] };
+    /// let transform = plan(&scales, &request).unwrap();
+    /// assert_eq!(transform.memory_bytes(), Some(2 * 4 * 4));
+    ///
+    /// let stored = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0].map(f32::to_le_bytes);
+    /// let mut columns = [0xff; 32];
+    /// transform.execute(stored.as_flattened(), &mut columns)?;
+    /// let expected = [1.0_f32, 3.0, 5.0, 0.0, 2.0, 4.0, 6.0, 0.0].map(f32::to_le_bytes);
+    /// assert_eq!(columns, *expected.as_flattened());
+    /// # Ok::<(), blockscale::layout::LayoutError>(())
+    /// ```
     pub fn execute(&self, source: &[u8], out: &mut [u8]) -> Result<(), LayoutError> {
         let needed = span(self.source_shape, self.source_strides)
             .and_then(|elements| elements.checked_mul(4));

@@ -114,6 +114,13 @@ pub enum Recipe {
 impl Recipe {
     /// What the library takes where the caller gives none: (1, 128, 128), or (1, 1, 128) on SM100
     /// where the scales of B are packed.
+    ///
+    /// ```
+    /// use blockscale::layout::transform_sf::{Arch, Recipe, SfDtype};
+    ///
+    /// let recipe = Recipe::default_for(Arch::Sm100, SfDtype::F32);
+    /// assert_eq!(recipe, Recipe::Product { a_rows: 1, b_rows: 128, cols: 128 });
+    /// ```
     pub const fn default_for(arch: Arch, dtype_of_b: SfDtype) -> Self {
         let b_rows = match (arch, dtype_of_b) {
             (Arch::Sm100, SfDtype::I32) => 1,
