@@ -35,6 +35,10 @@ fn arguments(command: &[String]) -> Option<Vec<&str>> {
             assert!(flags.iter().all(|flag| *flag == "--fast"), "{command:?}");
             None
         }
+        ["cargo", "xtask", "kernels", ref flags @ ..] => {
+            assert!(flags.iter().all(|flag| *flag == "--check"), "{command:?}");
+            None
+        }
         ["cargo", "xtask"] | ["cargo", "xtask", "help" | "convert"] => None,
         ["cargo", "xtask", ref rest @ ..] => Some([&["blockscale"], rest].concat()),
         ["cargo", "run", ref options @ ..] if options.contains(&"blockscale-cli") => {
