@@ -85,13 +85,7 @@ fn every_damage_is_named_on_ten_seeds() {
         let right = tempfile::tempdir().unwrap();
         sample(right.path(), seed, SampleDialect::Native);
         let right = Opened::new(right.path());
-        // Two damages a seed in the order of the list, so that all have their turn, and every
-        // one of them on the first two seeds.
-        for (turn, meant) in damages().into_iter().enumerate() {
-            let everything = seed < 2 || turn % 5 == seed as usize % 5;
-            if !everything {
-                continue;
-            }
+        for meant in damages() {
             let dir = tempfile::tempdir().unwrap();
             sample(dir.path(), seed, SampleDialect::Hf);
             let damaged = damage(dir.path(), &meant);
