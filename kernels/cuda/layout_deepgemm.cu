@@ -158,27 +158,41 @@ static __device__ __forceinline__ void unpack_words(u64 matrices, u64 rows, u64 
 
 BLOCKSCALE_KERNEL pack_deepgemm_f32(u64 matrices, u64 rows, u64 cols, const f32 *in, f32 *out) {
   using namespace layout;
-  constexpr u32 ROWS = COLUMN_ROWS, COLS = 32, PITCH = ROWS + 1, WARPS = THREADS / 32;
-  __shared__ u32 tile[COLS * PITCH];
+  // Columns of shared memory begin on 16 bytes, so that four rows of one are stored at once.
+  constexpr u32 ROWS = COLUMN_ROWS, COLS = 64, PITCH = ROWS + 4, QUADS = ROWS / 4 * (COLS / 4);
+  __shared__ __align__(16) u32 tile[COLS * PITCH];
   u64 padded = padded_words(rows);
-  u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  bool aligned = cols % 4 == 0 && reinterpret_cast<u64>(in) % 16 == 0;
   for_each_tile(matrices, div_ceil(padded, ROWS), div_ceil(cols, COLS), [&](u64 matrix, u64 down, u64 right) {
     u64 first_row = down * ROWS, first_col = right * COLS;
     u32 width = width_of(cols, first_col, COLS), height = (u32)min_u64(ROWS, padded - first_row);
-    // A warp has every eighth row, a thread a column of it; sixteen numbers are in flight.
-    const f32 *from = in + (matrix * rows + first_row) * cols + first_col + lane;
-    u32 loaded[ROWS / WARPS];
+    const f32 *from = in + (matrix * rows + first_row) * cols + first_col;
+    if (aligned && first_row + ROWS <= rows) {
+      // A thread has squares of four rows by four columns, and turns each in registers.
 #pragma unroll
-    for (u32 i = 0; i < ROWS / WARPS; i++) {
-      u32 row = i * WARPS + warp;
-      loaded[i] = first_row + row < rows && lane < width ? bits_of(__ldg(from + row * cols)) : 0;
+      for (u32 square = threadIdx.x; square < QUADS; square += THREADS) {
+        u32 col = square % (COLS / 4) * 4, row = square / (COLS / 4) * 4;
+        if (col >= width) continue;
+        Words<4> line[4];
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) line[i] = load<4>(from + (row + i) * cols + col);
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+          *reinterpret_cast<uint4 *>(tile + (col + i) * PITCH + row) =
+              make_uint4(line[0].word[i], line[1].word[i], line[2].word[i], line[3].word[i]);
+        }
+      }
+    } else {
+#pragma unroll 4
+      for (u32 i = threadIdx.x; i < ROWS * COLS; i += THREADS) {
+        u32 row = i / COLS, col = i % COLS;
+        tile[col * PITCH + row] = first_row + row < rows && col < width ? bits_of(from[row * cols + col]) : 0;
+      }
     }
-#pragma unroll
-    for (u32 i = 0; i < ROWS / WARPS; i++) tile[lane * PITCH + i * WARPS + warp] = loaded[i];
     __syncthreads();
-    for (u32 col = warp; col < width; col += WARPS) {
+    for (u32 col = threadIdx.x / 32; col < width; col += THREADS / 32) {
       u32 *to = reinterpret_cast<u32 *>(out) + (matrix * cols + first_col + col) * padded + first_row;
-      store_column(tile + col * PITCH, to, height, lane);
+      store_column(tile + col * PITCH, to, height, threadIdx.x % 32);
     }
   });
 }

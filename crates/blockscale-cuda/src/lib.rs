@@ -9,7 +9,7 @@
 //! | bring scales and codes into a runtime's order, and back | [`Device::permute_scales`], [`Device::permute_codes`], [`Device::unpermute_scales`], [`Device::unpermute_codes`] |
 //! | count and compare | [`Device::histogram_codes`], [`Device::histogram_exponents`], [`Device::error_stats`] |
 //! | change the width of plain numbers | [`Device::widen`], [`Device::narrow`] |
-//! | work from ordinary memory to ordinary memory, on all devices | [`Pool`] |
+//! | work from this machine's memory to this machine's memory, on all devices | [`Pool`], [`PageLocked`] |
 //!
 //! Buffers are cudarc's: slices and views of the caller, on a stream of the caller. An operation
 //! checks lengths, contexts and alignment, queues its kernels and returns; with cudarc's events the
@@ -59,6 +59,7 @@ mod launch;
 mod layout;
 mod numbers;
 mod operand;
+mod page_locked;
 mod pending;
 mod pool;
 mod ring;
@@ -73,6 +74,7 @@ pub use error::CudaError;
 pub use layout::{DeviceCodes, DeviceScales};
 pub use numbers::Narrow;
 pub use operand::{DeviceReal, DeviceRows, Global};
+pub use page_locked::PageLocked;
 pub use pending::Pending;
 pub use pool::{Pool, PoolOptions, Slot, Ticket};
 pub use stats::PendingErrors;

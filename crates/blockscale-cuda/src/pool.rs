@@ -1,4 +1,4 @@
-//! Jobs over all devices of a machine, from ordinary memory to ordinary memory.
+//! Jobs over all devices of a machine, from this machine's memory to this machine's memory.
 //!
 //! A slot is a thread with a stream and page-locked memory of its own; each device has a few. While
 //! one slot's bytes go up, another's are worked on and a third's come down, so that both directions
@@ -193,7 +193,8 @@ impl Slot {
         Ok(unsafe { self.stream.alloc(len) }?)
     }
 
-    /// Copies the bytes of numbers, little-endian, to a new buffer on the device.
+    /// Copies the bytes of numbers, little-endian, to a new buffer on the device: directly, where they
+    /// are in page-locked memory such as [`PageLocked`](crate::PageLocked).
     ///
     /// # Errors
     ///
@@ -210,7 +211,8 @@ impl Slot {
         Ok(buffer)
     }
 
-    /// Copies from the device; the bytes are there when this returns.
+    /// Copies from the device, directly where the bytes are in page-locked memory; they are there when
+    /// this returns.
     ///
     /// # Errors
     ///

@@ -3,7 +3,8 @@
 //! The driver copies from and to memory of the program only while the program waits, and slowly;
 //! page-locked memory it copies on its own. Each way has a ring of a few pieces: while one is on its
 //! way, the next is filled or emptied. A file that is mapped into memory is never handed to the
-//! driver: its bytes have been copied into a piece by then.
+//! driver: its bytes have been copied into a piece by then. What is page-locked already needs no
+//! piece, and is copied at once.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, CudaView, CudaViewMut, PinnedHostSlice};
 
 use crate::CudaError;
+use crate::page_locked::is_page_locked;
 
 /// A piece of page-locked memory, and the copy that it is part of.
 #[derive(Debug)]
@@ -62,14 +64,18 @@ impl Ring {
         Ok(index)
     }
 
-    /// Copies to the device. The bytes are the caller's again once this returns; the copy itself is
-    /// queued on `stream`.
+    /// Copies to the device. The bytes are the caller's again once this returns; the copy of the last
+    /// pieces may still be on its way, queued on `stream`.
     pub(crate) fn upload(
         &mut self,
         stream: &Arc<CudaStream>,
         bytes: &[u8],
         to: &mut CudaViewMut<'_, u8>,
     ) -> Result<(), CudaError> {
+        if is_page_locked(stream.context(), bytes) {
+            stream.memcpy_htod(bytes, to)?;
+            return Ok(stream.synchronize()?);
+        }
         let mut first = 0;
         for chunk in bytes.chunks(self.piece_len) {
             let index = self.turn()?;
@@ -91,6 +97,10 @@ impl Ring {
         from: &CudaView<'_, u8>,
         bytes: &mut [u8],
     ) -> Result<(), CudaError> {
+        if is_page_locked(stream.context(), bytes) {
+            stream.memcpy_dtoh(from, bytes)?;
+            return Ok(stream.synchronize()?);
+        }
         let ahead = self.pieces.len().saturating_sub(1).max(1);
         let piece_len = self.piece_len;
         let chunks = bytes.len().div_ceil(piece_len);

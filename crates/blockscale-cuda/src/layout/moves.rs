@@ -90,9 +90,9 @@ impl Move<'_> {
     fn columns_of_f32(&self) -> Result<(), CudaError> {
         check_vectors(self.from, 4)?;
         check_vectors(self.to, 4)?;
-        let (name, tile_cols) = match self.way {
-            Way::Into => ("pack_deepgemm_f32", 32),
-            Way::OutOf => ("unpack_deepgemm_f32", 64),
+        let name = match self.way {
+            Way::Into => "pack_deepgemm_f32",
+            Way::OutOf => "unpack_deepgemm_f32",
         };
         let function = self.device.function(name)?;
         let [m, r, c] = self.sizes();
@@ -100,7 +100,7 @@ impl Move<'_> {
         launch.arg(&m).arg(&r).arg(&c);
         launch.arg(&self.from).arg(&self.to);
         let Shape { rows, cols } = self.stack.shape;
-        let items = Items::Blocks(rows.div_ceil(128) * cols.div_ceil(tile_cols));
+        let items = Items::Blocks(rows.div_ceil(128) * cols.div_ceil(64));
         // SAFETY: the arguments are those of the kernel; both sides are of F32 (`holds`), aligned,
         // and as long as it reads and writes.
         unsafe { launch.launch(self.grid(items)) }?;

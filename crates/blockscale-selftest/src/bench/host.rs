@@ -1,6 +1,8 @@
-//! From ordinary memory to ordinary memory, beside page-locked copies of the same bytes in both
-//! directions at once.
+//! From this machine's memory to this machine's memory, beside page-locked copies of the same bytes in
+//! both directions at once: from page-locked memory, as a conversion does, and from ordinary memory.
 
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,7 +11,8 @@ use blockscale::layout::Stack;
 use blockscale::{Format, Shape, bf16};
 use blockscale_cuda::cudarc::driver::CudaSlice;
 use blockscale_cuda::{
-    CudaError, Device, DeviceRows, DeviceRowsMut, Global, Pool, PoolOptions, Slot,
+    CudaError, Device, DeviceRows, DeviceRowsMut, Global, PageLocked, Pool, PoolOptions, Slot,
+    Ticket,
 };
 
 use super::{BenchRow, median};
@@ -105,12 +108,22 @@ pub(super) fn bench(device: &Arc<Device>) -> Result<Vec<BenchRow>, CudaError> {
         let [up, down] = conversion.bytes();
         let bytes = JOBS * (up + down);
         let limit = copies_both_ways(device, JOBS * up, JOBS * down)?;
-        let seconds = through(&pool, conversion)?;
         let name = conversion.name();
         let copies = format!("{LIMIT}, bytes of {name}");
         rows.push(BenchRow::new(&copies, size.clone(), bytes, limit));
+
+        let seconds = through(&pool, conversion, |len| PageLocked::new(device, len))?;
         let row = BenchRow::new(&name, size.clone(), bytes, seconds);
         rows.push(row.beside(LIMIT, bytes as f64 / limit, Some(0.80)));
+
+        let seconds = through(&pool, conversion, |len| Ok(vec![0xa5_u8; len]))?;
+        let row = BenchRow::new(
+            &format!("{name}, ordinary memory"),
+            size.clone(),
+            bytes,
+            seconds,
+        );
+        rows.push(row.beside(LIMIT, bytes as f64 / limit, None));
     }
     Ok(rows)
 }
@@ -155,31 +168,60 @@ fn copies_both_ways(device: &Device, up: usize, down: usize) -> Result<f64, Cuda
     Ok(median(seconds))
 }
 
-/// Seconds for all jobs of a conversion, from ordinary memory to ordinary memory.
-fn through(pool: &Pool, conversion: Conversion) -> Result<f64, CudaError> {
+/// Seconds for all jobs of a conversion, in memory that `take` gives and that is used again and again.
+fn through<M>(
+    pool: &Pool,
+    conversion: Conversion,
+    take: impl Fn(usize) -> Result<M, CudaError>,
+) -> Result<f64, CudaError>
+where
+    M: Deref<Target = [u8]> + DerefMut + Send + Sync + 'static,
+{
     let [up, down] = conversion.bytes();
     let mut random = Random::new(8);
     // Numbers near 0.02 as BF16; as codes and scales any bytes will do.
     let pattern: Vec<u8> = (0..up / 2)
         .flat_map(|_| bf16::from_f32(random.normal() * 0.02).to_le_bytes())
         .collect();
-    let mut source = pattern;
-    source.resize(up, 0x38);
-    let sources: Vec<Arc<Vec<u8>>> = (0..8).map(|_| Arc::new(source.clone())).collect();
-    // Touched here, so that no page is new to the clock.
-    let mut outputs: Vec<Vec<u8>> = (0..JOBS).map(|_| vec![0xa5; down]).collect();
+    let in_flight = 2 * pool.slots();
+    let mut sources = Vec::with_capacity(in_flight);
+    let mut outputs = Vec::with_capacity(in_flight);
+    for _ in 0..in_flight {
+        let mut source = take(up)?;
+        source.fill(0x38);
+        source[..pattern.len()].copy_from_slice(&pattern);
+        sources.push(Arc::new(source));
+        let mut output = take(down)?;
+        // Touched here, so that no page is new to the clock.
+        output.fill(0xa5);
+        outputs.push(output);
+    }
     let mut seconds = Vec::with_capacity(RUNS);
     for _ in 0..RUNS {
         let begun = Instant::now();
-        let jobs = outputs.drain(..).enumerate().map(|(index, mut output)| {
-            let source = Arc::clone(&sources[index % sources.len()]);
-            pool.run(move |slot| conversion.run(slot, &source, &mut output).map(|()| output))
-        });
-        let tickets: Vec<_> = jobs.collect();
+        let mut tickets = VecDeque::with_capacity(in_flight);
+        for job in 0..JOBS {
+            if tickets.len() == in_flight
+                && let Some(oldest) = tickets.pop_front()
+            {
+                outputs.push(finished(oldest)?);
+            }
+            let source = Arc::clone(&sources[job % in_flight]);
+            let Some(mut output) = outputs.pop() else {
+                break;
+            };
+            tickets.push_back(
+                pool.run(move |slot| conversion.run(slot, &source, &mut output).map(|()| output)),
+            );
+        }
         for ticket in tickets {
-            outputs.push(ticket.wait()??);
+            outputs.push(finished(ticket)?);
         }
         seconds.push(begun.elapsed().as_secs_f64());
     }
     Ok(median(seconds))
+}
+
+fn finished<M>(ticket: Ticket<Result<M, CudaError>>) -> Result<M, CudaError> {
+    ticket.wait()?
 }
