@@ -1,6 +1,7 @@
 //! Rows of a block format to numbers.
 
-use crate::arch::scalar;
+use crate::arch::Kernels;
+pub use crate::real::widen;
 use crate::{Format, LenMismatch, Real, Shape};
 
 /// The bytes of a run of rows in a block format.
@@ -48,7 +49,9 @@ pub fn decode_rows<T: Real>(
 ) -> Result<(), LenMismatch> {
     rows.check(format, shape)?;
     LenMismatch::check("out", shape.len(), out.len())?;
-    scalar::decode::decode_rows(format, shape, rows, out);
+    if !out.is_empty() {
+        Kernels::in_use().decode_rows(format, shape, rows, out);
+    }
     Ok(())
 }
 

@@ -33,8 +33,9 @@ pub(crate) use scale::{block_scale, round_scale, unrounded_scale, write_scale};
 pub use scale::{global_scale, global_scale_with, tensor_scale};
 pub use scheme::{GlobalRule, Intermediate, Quotient, ScaleOrder, Scheme, ZeroScale};
 
-use crate::arch::scalar;
-use crate::{Format, LenMismatch, Real, Shape};
+use crate::arch::Kernels;
+pub use crate::real::narrow;
+use crate::{Block, Format, LenMismatch, Real, Shape};
 
 /// The largest finite magnitude among `values`, 0 where there is none.
 ///
@@ -44,7 +45,7 @@ use crate::{Format, LenMismatch, Real, Shape};
 /// assert_eq!(amax(&[1.0, -2.5, f32::NAN, f32::INFINITY]), 2.5);
 /// ```
 pub fn amax<T: Real>(values: &[T]) -> f32 {
-    scalar::encode::amax(values)
+    Kernels::in_use().amax(values)
 }
 
 /// Chooses the scale of each block of a run of rows, and writes its little-endian bytes.
@@ -96,7 +97,14 @@ pub fn choose_scales_with<T: Real>(
 ) -> Result<(), LenMismatch> {
     LenMismatch::check("values", shape.len(), values.len())?;
     LenMismatch::check("scales", format.scale_bytes(shape), scales.len())?;
-    scalar::scales::choose_scales(format, scheme, shape, values, global, scales);
+    // Rows without a column may be more than can be counted through; the scale of a tensor needs none.
+    let shape = match format.block {
+        Block::Tensor if values.is_empty() => Shape::new(0, 0),
+        _ => shape,
+    };
+    if !scales.is_empty() {
+        Kernels::in_use().choose_scales(format, scheme, shape, values, global, scales);
+    }
     Ok(())
 }
 
@@ -183,7 +191,9 @@ pub fn encode_codes_with<T: Real>(
     LenMismatch::check("values", shape.len(), values.len())?;
     LenMismatch::check("scales", format.scale_bytes(shape), scales.len())?;
     LenMismatch::check("codes", format.code_bytes(shape), codes.len())?;
-    scalar::encode::encode_codes(format, scheme, shape, values, scales, global, codes);
+    if !values.is_empty() {
+        Kernels::in_use().encode_codes(format, scheme, shape, values, scales, global, codes);
+    }
     Ok(())
 }
 
@@ -251,6 +261,9 @@ pub fn encode_rows_with<T: Real>(
     codes: &mut [u8],
     scales: &mut [u8],
 ) -> Result<(), LenMismatch> {
-    choose_scales_with(format, scheme, shape, values, global, scales)?;
-    encode_codes_with(format, scheme, shape, values, scales, global, codes)
+    LenMismatch::check("values", shape.len(), values.len())?;
+    LenMismatch::check("codes", format.code_bytes(shape), codes.len())?;
+    LenMismatch::check("scales", format.scale_bytes(shape), scales.len())?;
+    Kernels::in_use().encode_rows(format, scheme, shape, values, global, codes, scales);
+    Ok(())
 }

@@ -17,6 +17,7 @@
 //! | read and write ggml's blocks, which hold scales and codes in one | [`ggml`] |
 //! | bring scales and codes into the order of a runtime's kernels, and back | [`layout`] |
 //! | read them there as the kernels do, which proves the order right | [`runtime`] |
+//! | ask which instructions do all this here | [`arch`] |
 //!
 //! ```
 //! use blockscale::decode::{Rows, decode_rows};
@@ -67,16 +68,16 @@
 //!
 //! # Features
 //!
-//! `std` (default) lets `half` find conversion instructions at run time; `alloc` is accepted for
+//! `std` (default) finds at run time which [instructions](arch::Level) the machine has; `alloc` is accepted for
 //! symmetry with the rest of the workspace. Without both, the crate needs neither a heap nor an
 //! operating system. The numbers are the same either way.
 
 #![no_std]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 extern crate no_std_compat as std;
 
-mod arch;
+pub mod arch;
 mod bits;
 pub mod decode;
 pub mod element;

@@ -4,6 +4,7 @@
 //! |------|----|-------|----------|
 //! | MXFP4 | NVFP4 | unchanged where the scale is in range | [`Mxfp4ToNvfp4`] |
 //! | MXFP4 | FP8 128x128 | exact where the scales of a block are near each other | [`mxfp4_to_fp8_block`] |
+//! | NVFP4 | FP8 128x128 UE8M0 | as decoding and encoding gives them | [`nvfp4_to_fp8_block_ue8m0`] |
 //! | NVFP4 with a multiplier | NVFP4 with a divisor, and back | unchanged | [`invert_global_scale`] |
 //! | one code a byte | dense codes, and back | moved | [`repack_codes`] |
 //! | one scale a tensor | a grid of blocks | unchanged | [`spread_tensor_scale`] |
@@ -13,6 +14,7 @@
 
 mod mxfp4_to_fp8;
 mod mxfp4_to_nvfp4;
+mod nvfp4_to_fp8;
 mod packing;
 mod pow2;
 mod scales;
@@ -21,6 +23,7 @@ use std::fmt;
 
 pub use mxfp4_to_fp8::{Mxfp4ToFp8, mxfp4_to_fp8_block};
 pub use mxfp4_to_nvfp4::{Mxfp4ToNvfp4, Nvfp4Blocks};
+pub use nvfp4_to_fp8::nvfp4_to_fp8_block_ue8m0;
 pub use packing::repack_codes;
 pub use pow2::round_scales_up_to_pow2;
 pub use scales::{
@@ -64,7 +67,7 @@ impl fmt::Display for TranscodeError {
             Self::Len(error) => error.fmt(f),
             Self::Formats { from, to } => write!(
                 f,
-                "`{from}` cannot become `{to}` by rounding scales up: that needs the same 8-bit \
+                "`{from}` cannot become `{to}` by this step: rounding scales up needs the same 8-bit \
                  element and block, no global scale, and UE8M0 or F32 scales to write; decode and \
                  encode instead"
             ),

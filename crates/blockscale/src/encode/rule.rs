@@ -119,7 +119,7 @@ fn exponent_rule(element: Element, x: f32, added: u32, up: impl Fn(u32) -> bool)
 
 impl ScaleRule {
     /// `amax`, raised to what the rule takes for the smallest.
-    pub(super) fn raise(self, amax: f32) -> f32 {
+    pub(crate) fn raise(self, amax: f32) -> f32 {
         match self {
             Self::RceilMin1e4 | Self::AmaxMin1e4 => amax.max(1e-4),
             _ => amax,

@@ -5,6 +5,8 @@ mod parts;
 
 use std::fmt;
 
+use crate::real::{product, quotient};
+
 pub use geometry::Shape;
 pub use parts::{Block, Element, GlobalScale, Packing, ScaleElement};
 
@@ -170,8 +172,8 @@ impl Format {
     pub(crate) fn combine(&self, scale: f32, global: f32) -> f32 {
         match self.global {
             GlobalScale::None => scale,
-            GlobalScale::Multiplier => scale * global,
-            GlobalScale::Divisor => scale / global,
+            GlobalScale::Multiplier => product(scale, global),
+            GlobalScale::Divisor => quotient(scale, global),
         }
     }
 }

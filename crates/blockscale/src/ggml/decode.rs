@@ -76,8 +76,13 @@ fn decode_block<T: Real>(ty: GgmlType, block: &[u8], out: &mut [T]) {
 
 fn fill<T: Real>(out: &mut [T], scale: f32, code: impl Fn(usize) -> i16) {
     for (index, out) in out.iter_mut().enumerate() {
-        *out = T::from_f32(f32::from(code(index)) * scale);
+        *out = T::from_f32(number_at(code(index), scale));
     }
+}
+
+/// What an integer stands for.
+pub(super) fn number_at(integer: i16, factor: f32) -> f32 {
+    f32::from(integer) * factor
 }
 
 fn doubled(code: u8) -> i16 {

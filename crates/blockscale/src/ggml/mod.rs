@@ -25,6 +25,7 @@ mod blocks;
 mod decode;
 mod encode;
 mod repack;
+mod steps;
 mod ue4m3;
 
 use std::fmt;
@@ -32,6 +33,7 @@ use std::fmt;
 pub use decode::decode_rows;
 pub use encode::encode_rows;
 pub use repack::{pack_mxfp4, pack_nvfp4, unpack_mxfp4, unpack_nvfp4};
+pub use steps::GgmlSteps;
 pub use ue4m3::{ue4m3_from_f32, ue4m3_to_f32};
 
 use crate::LenMismatch;

@@ -90,8 +90,8 @@ pub fn pack_mxfp4(
 
 /// Splits rows of ggml's NVFP4 into codes and scales of [`Format::NVFP4`].
 ///
-/// The scale bytes are copied. `0x7F` decodes to 0 in ggml and to NaN in E4M3; ggml does not write
-/// it.
+/// The scale bytes are copied, less their sign bit, which ggml does not read. `0x7F` decodes to 0 in
+/// ggml and to NaN in E4M3; ggml does not write it.
 ///
 /// # Errors
 ///
@@ -128,7 +128,9 @@ pub fn unpack_nvfp4(
     )?;
     let blocks = rows.chunks_exact(36).zip(codes.chunks_exact_mut(32));
     for ((block, codes), scales) in blocks.zip(scales.chunks_exact_mut(4)) {
-        scales.copy_from_slice(&block[..4]);
+        for (scale, stored) in scales.iter_mut().zip(block) {
+            *scale = stored & 0x7f;
+        }
         let groups = block[4..].chunks_exact(8).zip(codes.chunks_exact_mut(8));
         for (group, codes) in groups {
             interleave(group, codes);

@@ -58,7 +58,11 @@ pub fn decode_rows<T: Real>(
     Ok(())
 }
 
-fn check_groups(format: &IntFormat, shape: Shape, index: Option<&[u8]>) -> Result<(), IntError> {
+pub(super) fn check_groups(
+    format: &IntFormat,
+    shape: Shape,
+    index: Option<&[u8]>,
+) -> Result<(), IntError> {
     let Some(index) = index else {
         return Ok(());
     };
@@ -74,13 +78,28 @@ fn check_groups(format: &IntFormat, shape: Shape, index: Option<&[u8]>) -> Resul
     Ok(())
 }
 
-fn element(format: &IntFormat, shape: Shape, parts: &IntParts<'_>, row: usize, col: usize) -> f32 {
-    let group = match parts.groups {
-        // Checked to be an index of a group.
+pub(super) fn element(
+    format: &IntFormat,
+    shape: Shape,
+    parts: &IntParts<'_>,
+    row: usize,
+    col: usize,
+) -> f32 {
+    in_group(format, shape, parts, row, group_at(format, parts, col), col)
+}
+
+/// The group of a column, by an index that was checked.
+pub(super) fn group_at(format: &IntFormat, parts: &IntParts<'_>, col: usize) -> usize {
+    match parts.groups {
         Some(index) => i32::from_le_bytes(index.as_chunks::<4>().0[col]) as usize,
         None => format.group_of(col),
-    };
-    in_group(format, shape, parts, row, group, col)
+    }
+}
+
+/// Scale or bias `index` of a tensor of them.
+pub(super) fn number_at(format: &IntFormat, bytes: &[u8], index: usize) -> f32 {
+    let size = format.scale.bytes();
+    format.scale.decode(&bytes[index * size..][..size])
 }
 
 fn in_group(
@@ -97,8 +116,7 @@ fn in_group(
         format.bits,
     );
     let index = format.scale_index(shape, row, group);
-    let size = format.scale.bytes();
-    let number = |bytes: &[u8]| format.scale.decode(&bytes[index * size..][..size]);
+    let number = |bytes: &[u8]| number_at(format, bytes, index);
     let scale = number(parts.scales);
     match (format.layout, parts.zeros) {
         (IntLayout::Mlx, Some(biases)) => f32::from(stored) * scale + number(biases),

@@ -22,12 +22,14 @@
 mod decode;
 mod encode;
 mod layout;
+mod steps;
 
 use std::fmt;
 
 pub use decode::decode_rows;
 pub use encode::{IntRule, encode};
 pub use layout::{IntFormat, IntLayout};
+pub use steps::IntSteps;
 
 use crate::LenMismatch;
 

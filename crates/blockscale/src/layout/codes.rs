@@ -177,7 +177,7 @@ fn check_lens(
 /// Calls `visit` with the offsets of each row on both sides, and its bytes.
 fn for_each_row(layout: ScaleLayout, stack: Stack, mut visit: impl FnMut(usize, usize, usize)) {
     let Shape { rows, cols } = stack.shape;
-    if cols == 0 {
+    if rows == 0 || cols == 0 {
         return;
     }
     for matrix in 0..stack.matrices {
@@ -204,7 +204,8 @@ fn for_each_marlin_byte(
     let nibbles = padded.len().ok_or(too_large)?;
     nibbles.checked_mul(stack.matrices).ok_or(too_large)?;
 
-    if cols == 0 {
+    // Nothing, perhaps in more matrices or rows than can be counted through.
+    if rows == 0 || cols == 0 {
         return Ok(());
     }
     let place = CodePlacement::new(padded);

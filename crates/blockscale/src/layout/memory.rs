@@ -44,8 +44,9 @@ impl ScaleLayout {
         stack: Stack,
         element: ScaleElement,
     ) -> Result<MemoryShape, LayoutError> {
-        // Where this succeeds, no size below overflows.
+        // Where this succeeds, no product of sizes overflows; one of them may, if another is 0.
         self.scale_bytes(stack, element)?;
+        let too_large = LayoutError::TooLarge { layout: self };
         let Shape { rows, cols } = stack.shape;
         let linear = self.linear_shape(stack.shape);
         let words = cols.div_ceil(4);
@@ -54,8 +55,8 @@ impl ScaleLayout {
             Self::Tiles128x4
             | Self::TrtllmMoeW13(_)
             | Self::TrtllmMoeW2(_)
-            | Self::TrtllmLinear(_) => (padded(self, rows, 128)?, words * 4, 1),
-            Self::Tiles8x4 => (padded(self, rows, 8)?, words * 4, 1),
+            | Self::TrtllmLinear(_) => (padded(self, rows, 128)?, padded(self, cols, 4)?, 1),
+            Self::Tiles8x4 => (padded(self, rows, 8)?, padded(self, cols, 4)?, 1),
             Self::DeepGemmF32 => (cols, padded(self, rows, 4)?, 4),
             Self::DeepGemmPacked
             | Self::DeepGemmPackedBlocks
@@ -63,8 +64,8 @@ impl ScaleLayout {
             | Self::MegaMoeL2 => (words, padded(self, rows, 4)?, 4),
             Self::MarlinNvfp4 | Self::MarlinMxfp4 => {
                 let group = self.marlin_group();
-                let padded = marlin::padded_shape(Shape::new(rows, cols * group))
-                    .ok_or(LayoutError::TooLarge { layout: self })?;
+                let cols = cols.checked_mul(group).ok_or(too_large)?;
+                let padded = marlin::padded_shape(Shape::new(rows, cols)).ok_or(too_large)?;
                 (padded.cols / group, padded.rows, 1)
             }
         };
@@ -96,9 +97,11 @@ impl ScaleLayout {
         let Shape { rows, cols } = stack.shape;
         let (outer, inner, element_bytes) = match self {
             Self::MarlinNvfp4 | Self::MarlinMxfp4 => {
-                let padded = marlin::padded_shape(Shape::new(rows, cols * 2))
-                    .ok_or(LayoutError::TooLarge { layout: self })?;
-                (padded.cols / 16, padded.rows * 2, 4)
+                let too_large = LayoutError::TooLarge { layout: self };
+                let cols = cols.checked_mul(2).ok_or(too_large)?;
+                let padded = marlin::padded_shape(Shape::new(rows, cols)).ok_or(too_large)?;
+                let words = padded.rows.checked_mul(2).ok_or(too_large)?;
+                (padded.cols / 16, words, 4)
             }
             _ => (rows, cols, 1),
         };

@@ -48,9 +48,11 @@
 //! What DeepGEMM does with the scales it is handed, check by check, is [`transform_sf`].
 
 mod codes;
+mod copies;
 mod cutlass;
 mod error;
 mod k_grouped;
+mod lines;
 pub mod marlin;
 mod memory;
 mod name;
@@ -65,6 +67,8 @@ pub use error::LayoutError;
 pub use k_grouped::{k_grouped_bytes, pack_k_grouped, unpack_k_grouped};
 pub use memory::MemoryShape;
 pub use rows::{RowShuffle, gate_up_eights_place, gate_up_eights_source, w13_place, w13_source};
+#[cfg(test)]
+pub(crate) use scales::Planes;
 pub use scales::{Scales, permute_scales, unpermute_scales};
 
 use crate::Shape;

@@ -16,7 +16,7 @@ pub(super) struct Placement {
     /// Bytes of a stored scale.
     width: usize,
     /// Bytes from one row of scales or tiles, or one column of scales or words, to the next.
-    pitch: usize,
+    pub(super) pitch: usize,
     /// Bytes of the whole matrix, padding included.
     pub(super) len: usize,
 }

@@ -1,7 +1,10 @@
 //! Scales into a layout and out of it.
 
+use super::copies::Copies;
+use super::lines::Lines;
 use super::place::Placement;
 use super::{LayoutError, ScaleLayout, Stack, marlin};
+use crate::arch::ByteKernels;
 use crate::element::E8m0Fnu;
 use crate::{LenMismatch, ScaleElement};
 
@@ -57,36 +60,10 @@ pub fn permute_scales(
     LenMismatch::check("scales", planes.linear_len(), scales.bytes.len())?;
     LenMismatch::check("laid out scales", planes.laid_out_len(), out.len())?;
 
-    out.fill(0);
-    let source = scales.bytes;
-    match Coding::of(layout, scales.element) {
-        Coding::Same => planes.for_each(|run, place| {
-            let len = run.count * scales.element.bytes();
-            let first = run.index * scales.element.bytes();
-            copy(&mut out[place..][..len], &source[first..][..len]);
-            Ok(())
-        }),
-        Coding::Exponents => planes.for_each(|run, place| {
-            let (values, _) = source[run.index * 4..][..run.count * 4].as_chunks::<4>();
-            for (i, (out, value)) in out[place..].iter_mut().zip(values).enumerate() {
-                let (index, value) = (run.index + i, f32::from_le_bytes(*value));
-                let power = E8m0Fnu::from_f32_exact(value);
-                *out = power
-                    .ok_or(LayoutError::NotPowerOfTwo { index, value })?
-                    .to_bits();
-            }
-            Ok(())
-        }),
-        Coding::S0e5m3 => planes.for_each(|run, place| {
-            let (index, code) = (run.index, source[run.index]);
-            out[place] = marlin::s0e5m3_from_e4m3(code).ok_or(LayoutError::Scale {
-                layout,
-                index,
-                code,
-            })?;
-            Ok(())
-        }),
+    if planes.permute_words(ByteKernels::in_use(), scales.bytes, out) {
+        return Ok(());
     }
+    planes.permute_by_place(scales.bytes, out)
 }
 
 /// Takes scales out of the layout they are in: row by row, without padding.
@@ -122,37 +99,10 @@ pub fn unpermute_scales(
     LenMismatch::check("laid out scales", planes.laid_out_len(), scales.bytes.len())?;
     LenMismatch::check("scales", planes.linear_len(), out.len())?;
 
-    let rows_per_scale = scales.layout.rows_per_scale();
-    let stored = scales.bytes;
-    match Coding::of(scales.layout, scales.element) {
-        Coding::Same => planes.for_each(|run, place| {
-            let len = run.count * scales.element.bytes();
-            let first = run.index * scales.element.bytes();
-            let (target, stored) = (&mut out[first..][..len], &stored[place..][..len]);
-            if run.row.is_multiple_of(rows_per_scale) {
-                copy(target, stored);
-                return Ok(());
-            }
-            run.check_copies(target.iter().zip(stored).map(|(a, b)| a == b))
-        }),
-        Coding::Exponents => planes.for_each(|run, place| {
-            let (targets, _) = out[run.index * 4..][..run.count * 4].as_chunks_mut::<4>();
-            let values = stored[place..][..run.count]
-                .iter()
-                .map(|&byte| E8m0Fnu::from_bits(byte).to_f32().to_le_bytes());
-            if run.row.is_multiple_of(rows_per_scale) {
-                for (target, value) in targets.iter_mut().zip(values) {
-                    *target = value;
-                }
-                return Ok(());
-            }
-            run.check_copies(targets.iter().zip(values).map(|(a, b)| *a == b))
-        }),
-        Coding::S0e5m3 => planes.for_each(|run, place| {
-            out[run.index] = marlin::e4m3_from_s0e5m3(stored[place]);
-            Ok(())
-        }),
+    if planes.unpermute_words(ByteKernels::in_use(), scales.bytes, out) {
+        return Ok(());
     }
+    planes.unpermute_by_place(scales.bytes, out)
 }
 
 /// Copies a run; most have four bytes, and a call for each would take most of the time.
@@ -193,7 +143,7 @@ impl Coding {
 }
 
 /// The matrices of a stack, linear on one side and laid out on the other.
-struct Planes {
+pub(crate) struct Planes {
     layout: ScaleLayout,
     stack: Stack,
     element: ScaleElement,
@@ -228,7 +178,11 @@ impl Run {
 }
 
 impl Planes {
-    fn new(layout: ScaleLayout, stack: Stack, element: ScaleElement) -> Result<Self, LayoutError> {
+    pub(crate) fn new(
+        layout: ScaleLayout,
+        stack: Stack,
+        element: ScaleElement,
+    ) -> Result<Self, LayoutError> {
         Ok(Self {
             layout,
             stack,
@@ -247,6 +201,155 @@ impl Planes {
 
     fn laid_out_len(&self) -> Option<usize> {
         self.stack.matrices.checked_mul(self.place.len)
+    }
+
+    /// [`permute_scales`] word by word, where the layout has words of four scales or F32: whether it
+    /// was done.
+    pub(crate) fn permute_words(
+        &self,
+        kernels: ByteKernels,
+        source: &[u8],
+        out: &mut [u8],
+    ) -> bool {
+        let Some(one) = self.words_of_matrix() else {
+            return false;
+        };
+        let lines = self.lines(kernels);
+        let copies = self.copies(kernels);
+        let mut matrices = out
+            .chunks_exact_mut(self.place.len)
+            .zip(source.chunks_exact(one));
+        matrices.all(|(out, linear)| match (&lines, &copies) {
+            (Some(lines), _) => lines.permute(linear, out),
+            (_, Some(copies)) => copies.permute(linear, out),
+            _ => false,
+        })
+    }
+
+    /// [`unpermute_scales`] in the same way.
+    pub(crate) fn unpermute_words(
+        &self,
+        kernels: ByteKernels,
+        stored: &[u8],
+        out: &mut [u8],
+    ) -> bool {
+        let Some(one) = self.words_of_matrix() else {
+            return false;
+        };
+        let lines = self.lines(kernels);
+        let copies = self.copies(kernels);
+        let mut matrices = out
+            .chunks_exact_mut(one)
+            .zip(stored.chunks_exact(self.place.len));
+        matrices.all(|(out, laid_out)| match (&lines, &copies) {
+            (Some(lines), _) => {
+                lines.unpermute(laid_out, out);
+                true
+            }
+            (_, Some(copies)) => copies.unpermute(laid_out, out),
+            _ => false,
+        })
+    }
+
+    /// Bytes of a matrix on the linear side, where there are any.
+    fn words_of_matrix(&self) -> Option<usize> {
+        let linear = self.layout.linear_shape(self.stack.shape);
+        let one = linear.len()? * self.element.bytes();
+        (one > 0).then_some(one)
+    }
+
+    fn lines(&self, kernels: ByteKernels) -> Option<Lines> {
+        Lines::new(self.layout, self.stack, self.element, &self.place, kernels)
+    }
+
+    fn copies(&self, kernels: ByteKernels) -> Option<Copies> {
+        let is_copied = self.layout == ScaleLayout::DeepGemmPackedBlocks;
+        is_copied.then(|| Copies {
+            shape: self.stack.shape,
+            pitch: self.place.pitch,
+            exponents: self.element == ScaleElement::F32,
+            kernels,
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn stores_exponents(&self) -> bool {
+        matches!(Coding::of(self.layout, self.element), Coding::Exponents)
+    }
+
+    /// The definition of [`permute_scales`].
+    pub(crate) fn permute_by_place(
+        &self,
+        source: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), LayoutError> {
+        out.fill(0);
+        match Coding::of(self.layout, self.element) {
+            Coding::Same => self.for_each(|run, place| {
+                let len = run.count * self.element.bytes();
+                let first = run.index * self.element.bytes();
+                copy(&mut out[place..][..len], &source[first..][..len]);
+                Ok(())
+            }),
+            Coding::Exponents => self.for_each(|run, place| {
+                let (values, _) = source[run.index * 4..][..run.count * 4].as_chunks::<4>();
+                for (i, (out, value)) in out[place..].iter_mut().zip(values).enumerate() {
+                    let (index, value) = (run.index + i, f32::from_le_bytes(*value));
+                    let power = E8m0Fnu::from_f32_exact(value);
+                    *out = power
+                        .ok_or(LayoutError::NotPowerOfTwo { index, value })?
+                        .to_bits();
+                }
+                Ok(())
+            }),
+            Coding::S0e5m3 => self.for_each(|run, place| {
+                let (index, code) = (run.index, source[run.index]);
+                out[place] = marlin::s0e5m3_from_e4m3(code).ok_or(LayoutError::Scale {
+                    layout: self.layout,
+                    index,
+                    code,
+                })?;
+                Ok(())
+            }),
+        }
+    }
+
+    /// The definition of [`unpermute_scales`].
+    pub(crate) fn unpermute_by_place(
+        &self,
+        stored: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), LayoutError> {
+        let rows_per_scale = self.layout.rows_per_scale();
+        match Coding::of(self.layout, self.element) {
+            Coding::Same => self.for_each(|run, place| {
+                let len = run.count * self.element.bytes();
+                let first = run.index * self.element.bytes();
+                let (target, stored) = (&mut out[first..][..len], &stored[place..][..len]);
+                if run.row.is_multiple_of(rows_per_scale) {
+                    copy(target, stored);
+                    return Ok(());
+                }
+                run.check_copies(target.iter().zip(stored).map(|(a, b)| a == b))
+            }),
+            Coding::Exponents => self.for_each(|run, place| {
+                let (targets, _) = out[run.index * 4..][..run.count * 4].as_chunks_mut::<4>();
+                let values = stored[place..][..run.count]
+                    .iter()
+                    .map(|&byte| E8m0Fnu::from_bits(byte).to_f32().to_le_bytes());
+                if run.row.is_multiple_of(rows_per_scale) {
+                    for (target, value) in targets.iter_mut().zip(values) {
+                        *target = value;
+                    }
+                    return Ok(());
+                }
+                run.check_copies(targets.iter().zip(values).map(|(a, b)| *a == b))
+            }),
+            Coding::S0e5m3 => self.for_each(|run, place| {
+                out[run.index] = marlin::e4m3_from_s0e5m3(stored[place]);
+                Ok(())
+            }),
+        }
     }
 
     /// Calls `visit` with each run of scales and the offset of its place, row by row of the weight.

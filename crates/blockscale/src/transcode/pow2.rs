@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::TranscodeError;
-use crate::arch::scalar;
+use crate::arch::ByteKernels;
 use crate::decode::Rows;
 use crate::element::E8m0Fnu;
 use crate::{Format, GlobalScale, LenMismatch, ScaleElement, Shape};
@@ -78,7 +78,7 @@ pub fn round_scales_up_to_pow2(
             changed += 1;
             let (block_row, block_col) = (index / scale_cols, index % scale_cols);
             for run in block_runs(from, shape, block_row, block_col) {
-                scalar::transcode::rescale(from.element, &mut codes[run], old, pow2.to_f32());
+                ByteKernels::in_use().rescale(from.element, &mut codes[run], old, pow2.to_f32());
             }
         }
     }

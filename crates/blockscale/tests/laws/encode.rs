@@ -340,3 +340,34 @@ fn a_wrong_length_names_the_slice() {
     assert_eq!(encode(32, 17, 2), error("codes", 16, 17));
     assert_eq!(encode(32, 16, 1), error("scales", 2, 1));
 }
+
+#[test]
+fn rows_without_a_column_end_however_many_they_are() {
+    let shape = Shape::new(usize::MAX, 0);
+    for format in NAMED {
+        let Some(mut scales) = format
+            .scale_bytes(shape)
+            .filter(|&len| len < 16)
+            .map(|len| vec![0; len])
+        else {
+            continue;
+        };
+        let values: [f32; 0] = [];
+        encode_rows(
+            &format,
+            ScaleRule::Amax,
+            shape,
+            &values,
+            1.0,
+            &mut [],
+            &mut scales,
+        )
+        .unwrap();
+        let rows = Rows {
+            codes: &[],
+            scales: &scales,
+            global: 1.0,
+        };
+        decode_rows::<f32>(&format, shape, rows, &mut []).unwrap();
+    }
+}

@@ -1,10 +1,11 @@
 //! Blocks of ggml: sizes, worked blocks, and the order of codes.
 
+use blockscale::decode::Rows;
 use blockscale::ggml::{
     GgmlError, GgmlType, decode_rows, encode_rows, pack_mxfp4, pack_nvfp4, ue4m3_from_f32,
     ue4m3_to_f32, unpack_mxfp4, unpack_nvfp4,
 };
-use blockscale::{LenMismatch, Shape, bf16};
+use blockscale::{Format, LenMismatch, Shape, bf16};
 use proptest::prelude::*;
 
 /// (i - 15.5) / 8, of which a block has the published bytes below.
@@ -208,5 +209,29 @@ proptest! {
         pack_nvfp4(shape, codes, &scales, &mut blocks).unwrap();
         unpack_nvfp4(shape, &blocks, &mut codes_again, &mut scales_again).unwrap();
         prop_assert_eq!((&codes_again[..], &scales_again), (codes, &scales));
+    }
+}
+
+#[test]
+fn planes_of_every_scale_are_worth_what_the_blocks_are() {
+    let shape = Shape::new(1, 64);
+    // 0x7F and 0xFF are NaN in E4M3 and something else in ggml.
+    for scale in (0..=255_u8).filter(|scale| scale & 0x7f != 0x7f) {
+        let mut block = [0x52_u8; 36];
+        block[..4].fill(scale);
+        let (mut codes, mut scales) = ([0; 32], [0; 4]);
+        unpack_nvfp4(shape, &block, &mut codes, &mut scales).unwrap();
+        let rows = Rows {
+            codes: &codes,
+            scales: &scales,
+            global: 1.0,
+        };
+        let mut planes = [0.0_f32; 64];
+        blockscale::decode::decode_rows(&Format::NVFP4, shape, rows, &mut planes).unwrap();
+        assert_eq!(
+            planes[..],
+            decode(GgmlType::Nvfp4, 64, &block),
+            "{scale:#x}"
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! What layouts refuse, and what they say then.
 
 use blockscale::layout::{
-    Codes, LayoutError, RowShuffle, ScaleLayout, Scales, Stack, permute_codes, permute_scales,
-    unpermute_scales,
+    Codes, LayoutError, MemoryShape, RowShuffle, ScaleLayout, Scales, Stack, permute_codes,
+    permute_scales, unpermute_scales,
 };
 use blockscale::{LenMismatch, ScaleElement, Shape};
 
@@ -227,5 +227,56 @@ fn empty_stacks_of_any_size_take_no_time() {
             result == Ok(vec![]) || result == too_large,
             "{layout}: {result:?}"
         );
+    }
+}
+
+/// Bytes of a tensor: nothing if any size is.
+fn product(memory: MemoryShape) -> Option<usize> {
+    if memory.dims.contains(&0) {
+        return Some(0);
+    }
+    let mut dims = memory.dims.iter();
+    dims.try_fold(memory.element_bytes, |product, &dim| {
+        product.checked_mul(dim)
+    })
+}
+
+#[test]
+fn sizes_at_the_end_of_arithmetic_are_right_or_refused() {
+    let edges = [
+        0,
+        1,
+        3,
+        usize::MAX,
+        usize::MAX - 7,
+        usize::MAX / 2 + 1,
+        1 << 61,
+    ];
+    let elements = [
+        ScaleElement::E4m3Fn,
+        ScaleElement::E8m0Fnu,
+        ScaleElement::F32,
+    ];
+    for layout in ScaleLayout::ALL {
+        for (matrices, rows, cols) in edges
+            .iter()
+            .flat_map(|&m| edges.iter().map(move |&r| (m, r)))
+            .flat_map(|(m, r)| edges.iter().map(move |&c| (m, r, c)))
+        {
+            let stack = Stack::new(matrices, Shape::new(rows, cols));
+            if let Ok(memory) = layout.code_memory(stack) {
+                let bytes = layout.code_bytes(stack).ok();
+                assert_eq!(product(memory), bytes, "{layout:?} {stack:?}");
+            }
+            for element in elements {
+                if let Ok(memory) = layout.scale_memory(stack, element) {
+                    let bytes = layout.scale_bytes(stack, element).ok();
+                    assert_eq!(product(memory), bytes, "{layout:?} {stack:?}");
+                }
+                for at in edges {
+                    let _ = layout.offset(stack, element, at, at, at);
+                }
+            }
+        }
     }
 }

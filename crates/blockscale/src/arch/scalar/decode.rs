@@ -5,6 +5,7 @@ use crate::bits;
 use crate::decode::Rows;
 use crate::element::{E2m1, E2m3, E3m2, E4m3Fn, E4m3Fnuz, E5m2};
 use crate::format::Packing;
+use crate::real::product;
 use crate::{Element, Format, Real, Shape};
 
 pub(crate) fn decode_rows<T: Real>(format: &Format, shape: Shape, rows: Rows<'_>, out: &mut [T]) {
@@ -53,18 +54,18 @@ fn by_block<T: Real>(
 
 fn bytes<E: ElementType, T: Real>(row: &[u8], first: usize, scale: f32, out: &mut [T]) {
     for (out, &code) in out.iter_mut().zip(&row[first..]) {
-        *out = T::from_f32(E::widen(code) * scale);
+        *out = T::from_f32(product(E::widen(code), scale));
     }
 }
 
 fn sextets<E: ElementType, T: Real>(row: &[u8], first: usize, scale: f32, out: &mut [T]) {
     for (out, col) in out.iter_mut().zip(first..) {
-        *out = T::from_f32(E::widen(bits::get(row, 6, col)) * scale);
+        *out = T::from_f32(product(E::widen(bits::get(row, 6, col)), scale));
     }
 }
 
 fn nibbles<T: Real>(row: &[u8], first: usize, scale: f32, out: &mut [T]) {
-    let value = |code| T::from_f32(E2m1::from_bits(code).to_f32() * scale);
+    let value = |code| T::from_f32(product(E2m1::from_bits(code).to_f32(), scale));
 
     // An odd column starts in the high half of a byte whose low half is another block's.
     let (odd, rest) = out.split_at_mut(out.len().min(first % 2));

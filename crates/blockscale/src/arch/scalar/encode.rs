@@ -1,5 +1,6 @@
 //! Numbers to codes under given scales.
 
+use super::scales::choose_scales;
 use super::{ElementType, policy};
 use crate::bits;
 use crate::element::{E2m1, E2m3, E3m2, E4m3Fn, E4m3Fnuz, E5m2, EncodePolicy};
@@ -61,8 +62,21 @@ pub(crate) fn encode_codes<T: Real>(
     );
 }
 
+pub(crate) fn encode_rows<T: Real>(
+    format: &Format,
+    scheme: &Scheme,
+    shape: Shape,
+    values: &[T],
+    global: f32,
+    codes: &mut [u8],
+    scales: &mut [u8],
+) {
+    choose_scales(format, scheme, shape, values, global, scales);
+    encode_codes(format, scheme, shape, values, scales, global, codes);
+}
+
 /// Whether codes are `x / s` rounded by the element type, whatever else the scheme does.
-fn is_plain(scheme: &Scheme) -> bool {
+pub(crate) fn is_plain(scheme: &Scheme) -> bool {
     scheme.policy == EncodePolicy::DEFAULT
         && scheme.quotient == Quotient::Divide
         && scheme.intermediate != Intermediate::ScalesAndQuotients

@@ -16,11 +16,13 @@ pub(crate) fn choose_scales<T: Real>(
     let block_rows = format.block_rows(shape.rows);
     let block_cols = format.block_cols(shape.cols);
     let scale_cols = format.scale_shape(shape).cols;
+    // Rows without a column hold nothing, however many they are said to be.
+    let rows_there = if shape.cols == 0 { 0 } else { shape.rows };
 
     for (index, scale) in scales.chunks_exact_mut(format.scale.bytes()).enumerate() {
         let first_row = index / scale_cols * block_rows;
         let first_col = index % scale_cols * block_cols;
-        let last_row = shape.rows.min(first_row.saturating_add(block_rows));
+        let last_row = rows_there.min(first_row.saturating_add(block_rows));
         let width = block_cols.min(shape.cols - first_col);
         let rows =
             (first_row..last_row).map(|row| &values[row * shape.cols + first_col..][..width]);

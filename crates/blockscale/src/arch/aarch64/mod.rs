@@ -1,0 +1,18 @@
+//! NEON.
+
+mod decode;
+mod vector;
+
+use super::{ByteKernels, Kernels};
+use crate::Real;
+
+impl<T: Real> Kernels<T> {
+    pub(super) const NEON: Self = Self {
+        decode_rows: decode::decode_rows,
+        ..Self::SCALAR
+    };
+}
+
+impl ByteKernels {
+    pub(super) const NEON: Self = Self { ..Self::SCALAR };
+}

@@ -1,0 +1,1 @@
+//! AVX-512 F, BW, DQ, VL and VBMI.
