@@ -1,10 +1,20 @@
 //! What can be said after `cargo xtask`.
 
 use std::ffi::OsString;
+use std::str::FromStr;
 
+use blockscale_fuzz::named;
 use thiserror::Error;
 
+use crate::commands::fuzz;
 use crate::kernels;
+use crate::web;
+
+/// Seconds of `fuzz` for each target, unless said otherwise: an hour in all.
+const FUZZ_SECONDS: u64 = 190;
+
+/// Places at which `stress` interferes, unless said otherwise.
+const STRESS_POINTS: u32 = 300;
 
 /// The exit code of a command line that can't be understood, the same as the tool's.
 pub(crate) const USAGE_EXIT_CODE: u8 = 2;
@@ -25,9 +35,20 @@ Usage: cargo xtask <COMMAND>
              cargo xtask verify target/sample/deepseek-v4-nvfp4 target/sample/deepseek-v4
   sample   Writes a small checkpoint with the names and formats of DeepSeek-V4-Pro.
              cargo xtask sample target/sample/three-layers --layers 3
+  bench    Operations of the processor beside a plain copy, with every instruction set it has; with
+           --files, whole conversions beside a copy of files. --record keeps the table.
+             cargo xtask bench --files target/bench --gib 4 --record
   test     Everything that continuous integration runs: formatting, clippy, docs, the core on a
-           target without std, all tests. --fast leaves out the docs and that target.
+           target without std, dependencies, the viewer's page, all tests. --fast leaves out all but
+           formatting, clippy and tests.
              cargo xtask test --fast
+  fuzz     Feeds hostile input to everything that reads bytes from elsewhere, with libFuzzer and the
+           address sanitizer: --seconds for each target, or for the one named.
+             cargo xtask fuzz --seconds 60 header
+  stress   Kills conversions and makes system calls fail, at --points places each, and resumes.
+             cargo xtask stress --points 300
+  deny     Holds every dependency against deny.toml, with cargo-deny where that is installed.
+             cargo xtask deny
   kernels  Compiles the CUDA kernels into the image that blockscale-cuda carries, with a compiler from
            PyPI where there is none of that version. --check only sees whether the image is of
            these sources, as the tests do.
@@ -35,6 +56,9 @@ Usage: cargo xtask <COMMAND>
   wasm     Builds the package for browsers under target/web/pkg, with and without 128-bit vectors,
            and prints its sizes. Installs what it needs under target/tools.
              cargo xtask wasm
+  web      Builds the viewer's page, and the package for browsers if that changed; `blockscale view`
+           has the page once it is built after this. --serve also serves it on this machine.
+             cargo xtask web --serve
   help     This text.
              cargo xtask help
 
@@ -49,10 +73,18 @@ pub(crate) enum Task {
     Help,
     /// Check the workspace.
     Test(Scope),
+    /// Feed hostile input to everything that reads bytes.
+    Fuzz(fuzz::Options),
+    /// Interfere with conversions at so many places.
+    Stress(u32),
+    /// Check the dependencies.
+    Deny,
     /// Compile the CUDA kernels, or check their image.
     Kernels(kernels::Mode),
     /// Build the package for browsers.
     Wasm,
+    /// Build the viewer's page, and perhaps serve it.
+    Web(web::Mode),
     /// Convert the sample checkpoint.
     Demo,
     /// Run the tool with these arguments, the program's name first.
@@ -64,7 +96,7 @@ pub(crate) enum Task {
 pub(crate) enum Scope {
     /// All that continuous integration runs.
     Full,
-    /// Without the docs and without the target that has no std.
+    /// Formatting, clippy and tests.
     Fast,
 }
 
@@ -76,6 +108,9 @@ pub(crate) struct UnknownArgument {
     takes: &'static str,
     found: OsString,
 }
+
+/// Commands of this crate that take arguments, or none, of their own.
+const OWN: [&str; 7] = ["test", "kernels", "wasm", "web", "fuzz", "stress", "deny"];
 
 /// Reads the arguments that follow `cargo xtask`.
 ///
@@ -89,10 +124,12 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task, Un
         [word] if word == "convert" => Ok(Task::Demo),
         [word, flags @ ..] if word == "test" => parse_test(flags),
         [word, flags @ ..] if word == "kernels" => parse_kernels(flags),
-        [word, flags @ ..] if word == "wasm" => parse_wasm(flags),
-        [word, of] if word == "help" && ["test", "kernels", "wasm"].iter().any(|w| of == w) => {
-            Ok(Task::Help)
-        }
+        [word, flags @ ..] if word == "wasm" => parse_bare("wasm", flags, Task::Wasm),
+        [word, flags @ ..] if word == "web" => parse_web(flags),
+        [word, flags @ ..] if word == "deny" => parse_bare("deny", flags, Task::Deny),
+        [word, flags @ ..] if word == "fuzz" => parse_fuzz(flags),
+        [word, flags @ ..] if word == "stress" => parse_stress(flags),
+        [word, of] if word == "help" && OWN.iter().any(|own| of == own) => Ok(Task::Help),
         _ => Ok(Task::Tool(
             std::iter::once("blockscale".into()).chain(args).collect(),
         )),
@@ -135,16 +172,84 @@ fn parse_kernels(flags: &[OsString]) -> Result<Task, UnknownArgument> {
     Ok(Task::Kernels(mode))
 }
 
-fn parse_wasm(flags: &[OsString]) -> Result<Task, UnknownArgument> {
+fn parse_web(flags: &[OsString]) -> Result<Task, UnknownArgument> {
+    let mut mode = web::Mode::Build;
+    for flag in flags {
+        if flag == "--help" || flag == "-h" {
+            return Ok(Task::Help);
+        }
+        if flag != "--serve" {
+            return Err(UnknownArgument {
+                command: "web",
+                takes: "--serve",
+                found: flag.clone(),
+            });
+        }
+        mode = web::Mode::Serve;
+    }
+    Ok(Task::Web(mode))
+}
+
+fn parse_bare(
+    command: &'static str,
+    flags: &[OsString],
+    task: Task,
+) -> Result<Task, UnknownArgument> {
     match flags.first() {
-        None => Ok(Task::Wasm),
+        None => Ok(task),
         Some(flag) if flag == "--help" || flag == "-h" => Ok(Task::Help),
         Some(flag) => Err(UnknownArgument {
-            command: "wasm",
+            command,
             takes: "--help",
             found: flag.clone(),
         }),
     }
+}
+
+fn parse_fuzz(mut flags: &[OsString]) -> Result<Task, UnknownArgument> {
+    let mut options = fuzz::Options {
+        target: None,
+        seconds: FUZZ_SECONDS,
+    };
+    while let [flag, rest @ ..] = flags {
+        flags = rest;
+        let known = flag.to_str().and_then(named);
+        match (flag.to_str(), rest) {
+            (Some("--help" | "-h"), _) => return Ok(Task::Help),
+            (Some("--seconds"), [number, rest @ ..]) if parsed::<u64>(number).is_some() => {
+                options.seconds = parsed(number).unwrap_or(FUZZ_SECONDS);
+                flags = rest;
+            }
+            _ if known.is_some() => options.target = known,
+            _ => {
+                return Err(UnknownArgument {
+                    command: "fuzz",
+                    takes: "--seconds NUMBER and the name of a target, as header",
+                    found: flag.clone(),
+                });
+            }
+        }
+    }
+    Ok(Task::Fuzz(options))
+}
+
+fn parse_stress(flags: &[OsString]) -> Result<Task, UnknownArgument> {
+    match flags {
+        [] => Ok(Task::Stress(STRESS_POINTS)),
+        [flag, ..] if flag == "--help" || flag == "-h" => Ok(Task::Help),
+        [flag, number] if flag == "--points" && parsed::<u32>(number).is_some() => {
+            Ok(Task::Stress(parsed(number).unwrap_or(STRESS_POINTS)))
+        }
+        [flag, ..] => Err(UnknownArgument {
+            command: "stress",
+            takes: "--points NUMBER",
+            found: flag.clone(),
+        }),
+    }
+}
+
+fn parsed<T: FromStr>(word: &OsString) -> Option<T> {
+    word.to_str()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -172,6 +277,10 @@ mod tests {
             &["kernels", "--help"],
             &["wasm", "--help"],
             &["help", "wasm"],
+            &["help", "fuzz"],
+            &["fuzz", "--help"],
+            &["stress", "--help"],
+            &["deny", "--help"],
         ] {
             assert_eq!(parse_words(words), Ok(Task::Help), "{words:?}");
         }
@@ -226,6 +335,18 @@ mod tests {
     }
 
     #[test]
+    fn the_page_is_built_and_served_only_if_asked_for() {
+        let built = |mode| Ok(Task::Web(mode));
+        assert_eq!(parse_words(&["web"]), built(web::Mode::Build));
+        assert_eq!(parse_words(&["web", "--serve"]), built(web::Mode::Serve));
+        let error = parse_words(&["web", "--open"]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`cargo xtask web` takes only `--serve`, not `--open`"
+        );
+    }
+
+    #[test]
     fn wasm_takes_no_flags() {
         assert_eq!(parse_words(&["wasm"]), Ok(Task::Wasm));
         let error = parse_words(&["wasm", "--quick"]).unwrap_err();
@@ -233,6 +354,42 @@ mod tests {
             error.to_string(),
             "`cargo xtask wasm` takes only `--help`, not `--quick`"
         );
+    }
+
+    #[test]
+    fn fuzz_takes_seconds_and_a_target() {
+        let asked = |words: &[&str]| match parse_words(words) {
+            Ok(Task::Fuzz(options)) => (options.target.map(|target| target.name), options.seconds),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(asked(&["fuzz"]), (None, FUZZ_SECONDS));
+        assert_eq!(
+            asked(&["fuzz", "--seconds", "3", "gguf"]),
+            (Some("gguf"), 3)
+        );
+        assert_eq!(
+            asked(&["fuzz", "gguf", "--seconds", "3"]),
+            (Some("gguf"), 3)
+        );
+        for words in [
+            &["fuzz", "--seconds"][..],
+            &["fuzz", "no-target"],
+            &["fuzz", "--seconds", "x"],
+        ] {
+            assert!(parse_words(words).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn stress_takes_points_and_deny_nothing() {
+        assert_eq!(parse_words(&["stress"]), Ok(Task::Stress(STRESS_POINTS)));
+        assert_eq!(
+            parse_words(&["stress", "--points", "20"]),
+            Ok(Task::Stress(20))
+        );
+        assert!(parse_words(&["stress", "--points", "many"]).is_err());
+        assert_eq!(parse_words(&["deny"]), Ok(Task::Deny));
+        assert!(parse_words(&["deny", "all"]).is_err());
     }
 
     #[test]
@@ -254,7 +411,8 @@ mod tests {
     #[test]
     fn help_shows_a_real_example_of_each_command() {
         for command in [
-            "convert", "inspect", "verify", "sample", "test", "kernels", "wasm", "help",
+            "convert", "inspect", "verify", "sample", "bench", "test", "fuzz", "stress", "deny",
+            "kernels", "wasm", "web", "help",
         ] {
             assert!(
                 HELP.contains(&format!("\n             cargo xtask {command}")),

@@ -10,12 +10,13 @@ mod process;
 mod test_data;
 mod toolchain;
 mod wasm;
+mod web;
 
 use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::commands::{demo, test};
+use crate::commands::{demo, deny, fuzz, stress, test};
 use crate::flags::{HELP, Task};
 
 fn main() -> ExitCode {
@@ -31,25 +32,33 @@ fn main() -> ExitCode {
                 failure.exit_code()
             }
         },
-        Ok(Task::Kernels(mode)) => match kernels::run(workspace_root(), mode) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("error: {error}");
-                ExitCode::FAILURE
+        Ok(Task::Fuzz(options)) => ended(fuzz::run(workspace_root(), options)),
+        Ok(Task::Stress(points)) => ended(stress::run_all(workspace_root(), points)),
+        Ok(Task::Deny) => match deny::run(workspace_root()) {
+            Err(error) if error.is_of_this_machine() => {
+                eprintln!("skipped: dependencies: {error}");
+                ExitCode::SUCCESS
             }
+            outcome => ended(outcome),
         },
-        Ok(Task::Wasm) => match wasm::run_all(workspace_root()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("error: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        Ok(Task::Kernels(mode)) => ended(kernels::run(workspace_root(), mode)),
+        Ok(Task::Wasm) => ended(wasm::run_all(workspace_root())),
+        Ok(Task::Web(mode)) => ended(web::run_all(workspace_root(), mode)),
         Ok(Task::Demo) => demo_in(workspace_root()),
         Ok(Task::Tool(args)) => blockscale_cli::run(args),
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(flags::USAGE_EXIT_CODE)
+        }
+    }
+}
+
+fn ended<E: std::fmt::Display>(outcome: Result<(), E>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -27,6 +27,9 @@ pub(crate) enum Failure {
         said: String,
         log: PathBuf,
     },
+    /// What was made is not as it has to be.
+    #[error("{0}")]
+    Refused(String),
     /// The program was stopped.
     #[error("`{command}` was not done after {} s", limit.as_secs())]
     TimeLimit { command: String, limit: Duration },
@@ -40,7 +43,7 @@ impl Failure {
                 .code()
                 .and_then(|code| u8::try_from(code).ok())
                 .map_or(ExitCode::FAILURE, ExitCode::from),
-            Self::Start { .. } | Self::TimeLimit { .. } => ExitCode::FAILURE,
+            Self::Start { .. } | Self::Refused(_) | Self::TimeLimit { .. } => ExitCode::FAILURE,
         }
     }
 }

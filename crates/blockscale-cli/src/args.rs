@@ -1,9 +1,11 @@
 //! Arguments, as clap reads them.
 
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use blockscale::arch::Level;
 use blockscale::layout::ScaleLayout;
 use blockscale::runtime::Runtime;
 use blockscale_model::catalog::RowOrder;
@@ -50,6 +52,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  blockscale doctor out\n  blockscale doctor out --target vllm\n  blockscale doctor --explain BS021"
     )]
     Doctor(DoctorArgs),
+    /// Show a checkpoint in the browser: its weights, scales and findings as pictures
+    #[command(
+        after_help = "Examples:\n  blockscale view out\n  ssh -L 8000:127.0.0.1:8000 HOST blockscale view out --port 8000"
+    )]
+    View(ViewArgs),
     /// Write a small checkpoint with DeepSeek-V4's names and structure
     #[command(after_help = "Example:\n  blockscale sample target/sample --layers 4")]
     Sample(SampleArgs),
@@ -296,6 +303,30 @@ pub(crate) struct DoctorArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct ViewArgs {
+    /// Checkpoint: a .safetensors file, a folder, or a model in a Hugging Face cache
+    pub(crate) path: PathBuf,
+    /// Another checkpoint to compare it with
+    #[arg(long, value_name = "PATH")]
+    pub(crate) reference: Option<PathBuf>,
+    /// Port to listen at [default: any that is free]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+    /// Address to listen at; any but this machine's own lets other machines read the checkpoint
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) bind: IpAddr,
+    /// What shows the page: the browser of this machine, or none, and its URL is printed alone
+    #[arg(long, value_enum, value_name = "PROGRAM", default_value_t = OpenWith::None)]
+    pub(crate) open: OpenWith,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OpenWith {
+    None,
+    Browser,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct SampleArgs {
     /// Folder to write; an earlier sample in it is replaced
     #[arg(required_unless_present = "list_faults")]
@@ -355,12 +386,38 @@ pub(crate) struct BenchArgs {
     /// Print as JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
+    /// Only with these instructions of the processor: scalar, avx2, avx512, neon [default: all but
+    /// scalar]
+    #[arg(long, value_name = "NAME", value_parser = level)]
+    pub(crate) level: Option<Level>,
+    /// Only operations of the processor whose name has this in it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// Also measure whole conversions, with files that are made in this folder and removed
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) files: Option<PathBuf>,
+    /// Instead of conversions beside copies: how time and memory grow with bytes and tensors
+    #[arg(long, requires = "files")]
+    pub(crate) growth: bool,
+    /// GiB that the largest of them reads and writes
+    #[arg(long, value_name = "GIB", default_value_t = 1.0, requires = "files")]
+    pub(crate) gib: f64,
+    /// Also write the rows to a table in this folder, named by machine and day
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "benches/results")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
+}
+
+fn level(name: &str) -> Result<Level, String> {
+    Level::from_name(name).ok_or_else(|| {
+        let names = Level::ALL.map(Level::name);
+        format!("`{name}` is none; there are {}", names.join(", "))
+    })
 }
 
 fn runtime(name: &str) -> Result<Runtime, String> {

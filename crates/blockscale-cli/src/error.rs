@@ -1,6 +1,7 @@
 //! Failures of the command line, and the exit code of each.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -50,7 +51,16 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Measured(#[from] blockscale_selftest::NoBackend),
     #[error(transparent)]
+    Bench(#[from] blockscale_selftest::BenchError),
+    #[error("cannot write `{}`", path.display())]
+    Record { path: PathBuf, source: io::Error },
+    #[error(transparent)]
     Selftest(#[from] blockscale_selftest::SelftestError),
+    #[error("cannot listen at {address}; choose another --port or --bind")]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
     #[error("cannot write to standard output")]
     Stdout(#[from] io::Error),
 }
@@ -82,8 +92,10 @@ impl CliError {
             Self::Open(OpenError::Io { .. } | OpenError::Read(SourceError::Io { .. }))
             | Self::Source(SourceError::Io { .. })
             | Self::Stdout(_)
+            | Self::Listen { .. }
+            | Self::Record { .. }
             | Self::Sample(_) => IO,
-            Self::Device(_) | Self::Measured(_) | Self::Selftest(_) => NO_DEVICE,
+            Self::Device(_) | Self::Measured(_) | Self::Bench(_) | Self::Selftest(_) => NO_DEVICE,
             Self::Open(_) | Self::Plan(_) | Self::Source(_) => BAD_INPUT,
             Self::Recipe(_)
             | Self::ReadRecipe { .. }

@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod device;
 mod error;
+pub mod http_range;
 mod progress;
 mod style;
 
@@ -68,6 +69,7 @@ fn dispatch(args: Args) -> Result<ExitCode, CliError> {
         Command::Verify(args) => commands::verify::run(&args, &stop_on_interrupt()),
         Command::Diff(args) => commands::diff::run(&args, &stop_on_interrupt()),
         Command::Doctor(args) => commands::doctor::run(&args, &stop_on_interrupt()),
+        Command::View(args) => commands::view::run(&args, &stop_on_interrupt()),
         Command::Sample(args) => commands::sample::run(&args),
         Command::Selftest(args) => commands::selftest::run(&args),
         Command::Bench(args) => commands::bench::run(&args),

@@ -4,6 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod task;
+mod thread;
 
 use std::fmt;
 #[cfg(feature = "cuda")]
@@ -12,6 +13,14 @@ use std::sync::Arc;
 pub(crate) use task::{Outcome, ScalesOf, Task, Want};
 
 use crate::ConvertError;
+use crate::memory::Buffers;
+
+/// Runs that the processor may be at together: while one waits for its slowest thread, another gives
+/// work to the rest.
+const CPU_IN_FLIGHT: usize = 3;
+
+/// Bytes moved by one copy job, and computed by one run: more gains nothing.
+pub(crate) const LARGEST_JOB: u64 = 64 << 20;
 
 /// What does the arithmetic of a conversion. It makes no difference to the output.
 #[derive(Clone, Default)]
@@ -72,7 +81,7 @@ impl Backend {
     /// Hands a run over.
     pub(crate) fn begin(&self, task: Task) -> Ticket {
         match &self.0 {
-            Kind::Cpu => Ticket::Done(Box::new(cpu::run(&task))),
+            Kind::Cpu => Ticket::Thread(thread::begin(|| cpu::run(task))),
             #[cfg(feature = "cuda")]
             Kind::Cuda(devices) => devices.begin(task),
         }
@@ -81,9 +90,29 @@ impl Backend {
     /// Runs that may be under way before the first of them is waited for.
     pub(crate) fn in_flight(&self) -> usize {
         match &self.0 {
-            Kind::Cpu => 0,
+            Kind::Cpu => CPU_IN_FLIGHT,
             #[cfg(feature = "cuda")]
             Kind::Cuda(devices) => devices.in_flight(),
+        }
+    }
+
+    /// Bytes that a run may take at most: more gains nothing.
+    pub(crate) fn largest_job(&self) -> u64 {
+        match &self.0 {
+            // Some megabytes for each thread: what is read, made and written then stays in the cache
+            // that the threads share.
+            Kind::Cpu => (rayon::current_num_threads() as u64 * (4 << 20)).min(LARGEST_JOB),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(_) => LARGEST_JOB,
+        }
+    }
+
+    /// Memory for what is read, made and written, of so many bytes at most.
+    pub(crate) fn buffers(&self, limit: u64) -> Buffers {
+        match &self.0 {
+            Kind::Cpu => Buffers::new(limit),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(devices) => devices.buffers(limit),
         }
     }
 
@@ -117,7 +146,10 @@ impl fmt::Debug for Backend {
 /// A run that is under way.
 pub(crate) enum Ticket {
     /// It is done.
+    #[cfg(feature = "cuda")]
     Done(Box<Result<Outcome, ConvertError>>),
+    /// Threads of this processor are at it.
+    Thread(thread::Ticket<Result<Outcome, ConvertError>>),
     /// A device is at it.
     #[cfg(feature = "cuda")]
     Device(blockscale_cuda::Ticket<Result<Outcome, ConvertError>>),
@@ -127,7 +159,9 @@ impl Ticket {
     /// Waits for it.
     pub(crate) fn wait(self) -> Result<Outcome, ConvertError> {
         match self {
+            #[cfg(feature = "cuda")]
             Self::Done(outcome) => *outcome,
+            Self::Thread(ticket) => ticket.wait(),
             #[cfg(feature = "cuda")]
             Self::Device(ticket) => ticket.wait()?,
         }

@@ -10,9 +10,9 @@ use blockscale_model::plan::{Expectation, PlannedWeight, Step};
 
 use crate::ConvertError;
 use crate::backend::{Outcome, ScalesOf, Task, Ticket, Want};
-use crate::convert::ShardWork;
 use crate::jobs::{OutRows, needs_scan};
 use crate::placing::{Chunk, Gathered, Placed, place};
+use crate::shard::ShardWork;
 use crate::tally::{Comparison, Tally};
 use crate::transform::{TensorScales, Transformed};
 use crate::weights::{Run, RunBytes};
@@ -138,6 +138,7 @@ impl<'a> ComputeState<'a> {
             run: run.clone(),
             bytes,
             want,
+            buffers: self.work.buffers.clone(),
         });
         self.under_way.push_back(UnderWay {
             ticket,
@@ -177,7 +178,7 @@ impl<'a> ComputeState<'a> {
                 Ok(Vec::new())
             }
             (Outcome::Transformed(done, scales), Some((out, place))) => {
-                self.put(planned, &run, &out, place, done, scales)
+                self.put(planned, &run, &out, place, *done, scales)
             }
             // Only scans have no place.
             (Outcome::Transformed(..), None) => Ok(Vec::new()),

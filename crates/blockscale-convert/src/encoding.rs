@@ -1,53 +1,133 @@
-//! Numbers of a run encoded afresh: block formats and integers in groups, rows in parallel.
+//! Numbers of a part encoded afresh.
 
-use blockscale::encode::{self, Intermediate, Scheme};
-use blockscale::format::{Block, Format, Shape};
-use blockscale::int::{self, IntError, IntFormat, IntPartsMut, IntRule};
+use std::borrow::Cow;
+
+use blockscale::encode::{self, Intermediate, Scheme, narrow};
+use blockscale::format::{Format, Shape};
+use blockscale::int::IntFormat;
 use blockscale::{LenMismatch, Real, bf16, f16};
 use blockscale_model::Dtype;
 use blockscale_model::catalog::Encoding;
-use rayon::prelude::*;
 
 use crate::transform::TensorScales;
-use crate::weights::{INT_ROW_ALIGNMENT, rows_per_task, scale_range, split_rows};
 
-/// The planes of an encoded run.
-#[derive(Debug, Default)]
-pub(crate) struct Planes {
-    /// Codes, or plain numbers.
-    pub(crate) codes: Vec<u8>,
-    /// Block scales; empty for plain numbers.
-    pub(crate) scales: Vec<u8>,
-    /// Zero points of groups of integers, where they have them.
-    pub(crate) zeros: Option<Vec<u8>>,
+/// Numbers, and how they are stored in the source.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbers<'a> {
+    pub(crate) from: &'a Encoding,
+    pub(crate) shape: Shape,
+    pub(crate) values: &'a [f32],
+    /// Their bytes in the source, where it has plain numbers.
+    pub(crate) stored: &'a [u8],
 }
 
-impl From<(Vec<u8>, Vec<u8>)> for Planes {
-    fn from((codes, scales): (Vec<u8>, Vec<u8>)) -> Self {
-        Self {
-            codes,
-            scales,
-            zeros: None,
+impl<'a> Numbers<'a> {
+    /// The numbers in a type in which they are exactly what was read.
+    fn of<T: Real>(&self) -> Cow<'a, [T]> {
+        match bytemuck::try_cast_slice(self.stored) {
+            Ok(stored) if stored.len() == self.values.len() => Cow::Borrowed(stored),
+            _ => self
+                .values
+                .iter()
+                .map(|&value| T::from_f32(value))
+                .collect(),
         }
     }
 }
 
-/// A block format of numbers that are stored as `from`, by a scheme.
+/// Where the scales of a part are.
+pub(crate) enum Scales<'a> {
+    /// They follow from its numbers, and go there.
+    Own(&'a mut [u8]),
+    /// One stands for all of the weight.
+    Shared(&'a [u8]),
+}
+
+/// A block format of numbers, by a scheme.
 ///
 /// Some libraries compute in the type of the weight, so they are given that: exactly the numbers
 /// that were read. What was decoded from scales counts as F32.
 pub(crate) fn blocks(
     to: &Format,
     scheme: &Scheme,
-    from: &Encoding,
+    numbers: Numbers<'_>,
+    global: f32,
+    codes: &mut [u8],
+    scales: Scales<'_>,
+) -> Result<(), LenMismatch> {
+    let shape = numbers.shape;
+    match given_as(scheme, numbers.from) {
+        Dtype::BF16 => blocks_of(
+            to,
+            scheme,
+            shape,
+            &numbers.of::<bf16>(),
+            global,
+            codes,
+            scales,
+        ),
+        Dtype::F16 => blocks_of(
+            to,
+            scheme,
+            shape,
+            &numbers.of::<f16>(),
+            global,
+            codes,
+            scales,
+        ),
+        _ => blocks_of(to, scheme, shape, numbers.values, global, codes, scales),
+    }
+}
+
+/// The type that numbers are given to a scheme in. One that computes in F32 widens 16 bits itself, and
+/// knows better ways with them.
+fn given_as(scheme: &Scheme, from: &Encoding) -> Dtype {
+    match from {
+        Encoding::Plain(dtype) if scheme.intermediate == Intermediate::F32 => *dtype,
+        from => type_of(scheme, from),
+    }
+}
+
+fn blocks_of<T: Real>(
+    to: &Format,
+    scheme: &Scheme,
     shape: Shape,
-    values: &[f32],
+    values: &[T],
+    global: f32,
+    codes: &mut [u8],
+    scales: Scales<'_>,
+) -> Result<(), LenMismatch> {
+    match scales {
+        Scales::Own(scales) => {
+            encode::encode_rows_with(to, scheme, shape, values, global, codes, scales)
+        }
+        Scales::Shared(scale) => {
+            encode::encode_codes_with(to, scheme, shape, values, scale, global, codes)
+        }
+    }
+}
+
+/// The scale of a format with one for all of the weight.
+pub(crate) fn one_scale(
+    to: &Format,
+    scheme: &Scheme,
+    from: &Encoding,
     tensor: TensorScales,
-) -> Result<Planes, LenMismatch> {
+) -> Result<Vec<u8>, LenMismatch> {
+    fn of<T: Real>(
+        to: &Format,
+        scheme: &Scheme,
+        tensor: TensorScales,
+    ) -> Result<Vec<u8>, LenMismatch> {
+        let mut scale = vec![0; to.scale.bytes()];
+        let (one, largest) = (Shape::new(1, 1), [T::from_f32(tensor.amax)]);
+        encode::choose_scales_with(to, scheme, one, &largest, tensor.global, &mut scale)?;
+        Ok(scale)
+    }
     match type_of(scheme, from) {
-        Dtype::BF16 => blocks_of(to, scheme, shape, &narrowed::<bf16>(values), tensor),
-        Dtype::F16 => blocks_of(to, scheme, shape, &narrowed::<f16>(values), tensor),
-        _ => blocks_of(to, scheme, shape, values, tensor),
+        Dtype::BF16 => of::<bf16>(to, scheme, tensor),
+        Dtype::F16 => of::<f16>(to, scheme, tensor),
+        _ => of::<f32>(to, scheme, tensor),
     }
 }
 
@@ -69,121 +149,24 @@ fn type_of(scheme: &Scheme, from: &Encoding) -> Dtype {
     }
 }
 
-fn narrowed<T: Real>(values: &[f32]) -> Vec<T> {
-    values.iter().map(|&value| T::from_f32(value)).collect()
-}
-
-fn blocks_of<T: Real>(
-    to: &Format,
-    scheme: &Scheme,
-    shape: Shape,
-    values: &[T],
-    tensor: TensorScales,
-) -> Result<Planes, LenMismatch> {
-    match to.block {
-        Block::Tensor => under_one_scale(to, scheme, shape, values, tensor),
-        _ => under_own_scales(to, scheme, shape, values, tensor.global),
+/// Plain numbers in little-endian bytes.
+pub(crate) fn plain(dtype: Dtype, values: &[f32], bytes: &mut [u8]) -> Result<(), LenMismatch> {
+    match dtype {
+        Dtype::BF16 => narrow_to::<bf16>(values, bytes),
+        Dtype::F16 => narrow_to::<f16>(values, bytes),
+        _ => narrow_to::<f32>(values, bytes),
     }
 }
 
-/// Codes under scales of their own blocks.
-fn under_own_scales<T: Real>(
-    to: &Format,
-    scheme: &Scheme,
-    shape: Shape,
-    values: &[T],
-    global: f32,
-) -> Result<Planes, LenMismatch> {
-    let row_bytes = to.row_bytes(shape.cols);
-    let mut codes = vec![0; shape.rows * row_bytes];
-    let mut scales = vec![0; scale_range(to, shape, 0, &(0..shape.rows)).len()];
-    let step = split_rows(to, shape);
-    let scale_bytes = scale_range(to, shape, 0, &(0..step.min(shape.rows))).len();
-    if shape.cols == 0 || shape.rows == 0 {
-        return Ok((codes, scales).into());
+fn narrow_to<T: Real>(values: &[f32], bytes: &mut [u8]) -> Result<(), LenMismatch> {
+    if let Ok(out) = bytemuck::try_cast_slice_mut::<u8, T>(bytes) {
+        return narrow(values, out);
     }
-    codes
-        .par_chunks_mut(step * row_bytes)
-        .zip(scales.par_chunks_mut(scale_bytes))
-        .zip(values.par_chunks(step * shape.cols))
-        .try_for_each(|((codes, scales), values)| {
-            let part = Shape::new(values.len() / shape.cols, shape.cols);
-            encode::encode_rows_with(to, scheme, part, values, global, codes, scales)
-        })?;
-    Ok((codes, scales).into())
-}
-
-/// Codes under one scale for all of the weight.
-fn under_one_scale<T: Real>(
-    to: &Format,
-    scheme: &Scheme,
-    shape: Shape,
-    values: &[T],
-    tensor: TensorScales,
-) -> Result<Planes, LenMismatch> {
-    let mut scale = vec![0; to.scale.bytes()];
-    let (one, largest) = (Shape::new(1, 1), [T::from_f32(tensor.amax)]);
-    encode::choose_scales_with(to, scheme, one, &largest, tensor.global, &mut scale)?;
-    let row_bytes = to.row_bytes(shape.cols);
-    let mut codes = vec![0; shape.rows * row_bytes];
-    if shape.cols == 0 || shape.rows == 0 {
-        return Ok((codes, scale).into());
+    // Bytes of a vector may begin anywhere.
+    for (bytes, value) in bytes.chunks_exact_mut(size_of::<T>()).zip(values) {
+        bytes.copy_from_slice(bytemuck::bytes_of(&T::from_f32(*value)));
     }
-    let step = rows_per_task(shape.cols);
-    codes
-        .par_chunks_mut(step * row_bytes)
-        .zip(values.par_chunks(step * shape.cols))
-        .try_for_each(|(codes, values)| {
-            let part = Shape::new(values.len() / shape.cols, shape.cols);
-            encode::encode_codes_with(to, scheme, part, values, &scale, tensor.global, codes)
-        })?;
-    Ok((codes, scale).into())
-}
-
-/// Integers in groups, in a layout whose rows are outermost.
-pub(crate) fn integers(
-    to: &IntFormat,
-    rule: IntRule,
-    shape: Shape,
-    values: &[f32],
-) -> Result<Planes, IntError> {
-    let whole = IntPlaneSizes::of(to, shape);
-    let mut codes = vec![0; whole.codes];
-    let mut scales = vec![0; whole.scales];
-    let mut zeros = (rule == IntRule::Affine).then(|| vec![0; whole.zeros]);
-    if shape.cols == 0 || shape.rows == 0 {
-        return Ok(Planes {
-            codes,
-            scales,
-            zeros,
-        });
-    }
-    let step = rows_per_task(shape.cols).next_multiple_of(INT_ROW_ALIGNMENT);
-    let part = IntPlaneSizes::of(to, Shape::new(step, shape.cols));
-    let tasks = shape.rows.div_ceil(step);
-    let zero_parts: Vec<Option<&mut [u8]>> = match &mut zeros {
-        Some(zeros) => zeros.chunks_mut(part.zeros).map(Some).collect(),
-        None => (0..tasks).map(|_| None).collect(),
-    };
-    codes
-        .par_chunks_mut(part.codes)
-        .zip(scales.par_chunks_mut(part.scales))
-        .zip(zero_parts)
-        .zip(values.par_chunks(step * shape.cols))
-        .try_for_each(|(((codes, scales), zeros), values)| {
-            let rows = Shape::new(values.len() / shape.cols, shape.cols);
-            let parts = IntPartsMut {
-                codes,
-                scales,
-                zeros,
-            };
-            int::encode(to, rule, rows, values, parts)
-        })?;
-    Ok(Planes {
-        codes,
-        scales,
-        zeros,
-    })
+    Ok(())
 }
 
 /// Bytes of the planes of some rows of integers. Numbers of that shape are in memory, so that their

@@ -150,7 +150,10 @@ pub enum ConvertError {
         path: PathBuf,
     },
     /// There is no conversion to resume.
-    #[error("nothing to resume in `{}`: it has no `{journal}`", path.display())]
+    #[error(
+        "nothing to resume in `{}`: it has no `{journal}`; run without --resume to begin",
+        path.display()
+    )]
     NothingToResume {
         /// The folder.
         path: PathBuf,
@@ -173,6 +176,15 @@ pub enum ConvertError {
         path: PathBuf,
         /// Line, from 1.
         line: usize,
+    },
+    /// Another conversion writes there.
+    #[error(
+        "another conversion is writing into `{}`: wait for it, or give another folder",
+        path.display()
+    )]
+    InUse {
+        /// The folder.
+        path: PathBuf,
     },
     /// A finished shard is not what the journal says.
     #[error("`{}` is {found} bytes long, the journal says {expected}; delete it and --resume again", path.display())]
@@ -264,6 +276,7 @@ impl ConvertError {
             | Self::NotEmpty { .. }
             | Self::NothingToResume { .. }
             | Self::OtherConversion { .. }
+            | Self::InUse { .. }
             | Self::Memory { .. } => FailureKind::Usage,
             Self::Write { .. } => FailureKind::Io,
             #[cfg(feature = "cuda")]

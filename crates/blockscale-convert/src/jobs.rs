@@ -9,28 +9,24 @@ use blockscale_model::catalog::RowOrder;
 use blockscale_model::plan::{Origin, Plan, PlannedWeight, SourceBytes, Step};
 
 use crate::ConvertError;
-use crate::backend::Backend;
+use crate::backend::{Backend, LARGEST_JOB};
 use crate::weights::{Run, Weights, alignment, has_global, stored_row_bytes};
 
-/// Jobs that are in memory at once: being read, queued, computed, queued, written.
-const IN_FLIGHT: u64 = 8;
+/// Jobs that are in memory at once beside those that the backend is at: being read, queued, handed to
+/// it, queued, written.
+const IN_FLIGHT: u64 = 5;
 
 /// Smaller jobs would be all overhead; a lower limit counts as this much a job.
 const SMALLEST_JOB: u64 = 4 << 10;
 
-/// Bytes moved by one copy job, and computed by one run: more gains nothing.
-const LARGEST_JOB: u64 = 64 << 20;
+/// Copies of fewer bytes go through memory, with others beside them.
+const SMALL_COPY: u64 = 256 << 10;
 
 /// One piece of work, in the order of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
-    /// Bytes of one tensor to one place of the shard.
-    Copy {
-        tensor: usize,
-        offset: u64,
-        len: usize,
-        to: u64,
-    },
+    /// Bytes of a source shard to one place of the shard.
+    Copy(FileRange),
     /// Reciprocals of the F32 values of a tensor, all of it, to one place of the shard.
     Reciprocal { tensor: usize, to: u64 },
     /// F32 ones up to the end of a range of the shard.
@@ -52,6 +48,25 @@ pub(crate) enum Job {
         out: OutRows,
         last: bool,
     },
+}
+
+/// Bytes of a source shard, and where they go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileRange {
+    pub(crate) shard: usize,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    pub(crate) to: u64,
+    pub(crate) through: Through,
+}
+
+/// How bytes are copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Through {
+    /// They are read and written.
+    Memory,
+    /// The system copies them from file to file.
+    System,
 }
 
 /// Rows to be read, and where they go.
@@ -79,6 +94,8 @@ pub(crate) struct Cutter<'a> {
     max_memory: u64,
     /// Jobs that are in memory at once.
     in_flight: u64,
+    /// Bytes that a job may take at most.
+    largest_job: u64,
     /// Bytes that the backend holds all the time.
     held: u64,
     /// Planned weights that share a global scale, by group.
@@ -103,6 +120,7 @@ impl<'a> Cutter<'a> {
             weights,
             max_memory,
             in_flight: IN_FLIGHT + backend.in_flight() as u64,
+            largest_job: backend.largest_job(),
             held: backend.pinned_bytes(),
             groups,
         }
@@ -118,7 +136,7 @@ impl<'a> Cutter<'a> {
 
     fn job_bytes(&self) -> u64 {
         (self.max_memory.saturating_sub(self.held) / self.in_flight)
-            .clamp(SMALLEST_JOB, LARGEST_JOB)
+            .clamp(SMALLEST_JOB, self.largest_job)
     }
 
     /// The jobs of one shard.
@@ -127,7 +145,7 @@ impl<'a> Cutter<'a> {
         let mut scanned = HashSet::new();
         for planned in self.plan.shards[shard].weights.clone() {
             let weight = &self.plan.weights[planned];
-            self.fixed(weight, &mut jobs);
+            self.fixed(weight, &mut jobs)?;
             if !weight.is_computed() {
                 continue;
             }
@@ -211,11 +229,11 @@ impl<'a> Cutter<'a> {
     }
 
     /// The tensors of a weight that its step does not compute.
-    fn fixed(&self, weight: &PlannedWeight, jobs: &mut Vec<Job>) {
+    fn fixed(&self, weight: &PlannedWeight, jobs: &mut Vec<Job>) -> Result<(), ConvertError> {
         for tensor in &weight.tensors {
             match &tensor.origin {
                 Origin::Computed => {}
-                Origin::Copied(ranges) => self.copy(ranges, tensor.range.start, jobs),
+                Origin::Copied(ranges) => self.copy(ranges, tensor.range.start, jobs)?,
                 Origin::Reciprocal(source) => {
                     jobs.push(Job::Reciprocal {
                         tensor: *source,
@@ -231,23 +249,69 @@ impl<'a> Cutter<'a> {
                 }),
             }
         }
+        Ok(())
     }
 
-    fn copy(&self, ranges: &[SourceBytes], mut to: u64, jobs: &mut Vec<Job>) {
+    fn copy(
+        &self,
+        ranges: &[SourceBytes],
+        mut to: u64,
+        jobs: &mut Vec<Job>,
+    ) -> Result<(), ConvertError> {
         for from in ranges {
-            let mut offset = from.range.start;
-            while offset < from.range.end {
-                let len = (from.range.end - offset).min(self.job_bytes()) as usize;
-                jobs.push(Job::Copy {
-                    tensor: from.tensor,
-                    offset,
-                    len,
-                    to,
+            let tensor = &self.weights.checkpoint.tensors[from.tensor];
+            if from.range.end > tensor.bytes() {
+                return Err(ConvertError::OutsideTensor {
+                    tensor: tensor.name.clone(),
                 });
-                offset += len as u64;
-                to += len as u64;
+            }
+            let mut offset = tensor.range.start + from.range.start;
+            let end = tensor.range.start + from.range.end;
+            while offset < end {
+                let wanted = FileRange {
+                    shard: tensor.shard,
+                    offset,
+                    len: end - offset,
+                    to,
+                    through: Through::Memory,
+                };
+                let taken = self.add_copy(wanted, jobs);
+                offset += taken;
+                to += taken;
             }
         }
+        Ok(())
+    }
+
+    /// Adds a copy of the first bytes of a range, to the last job where they follow upon its own.
+    /// Returns how many.
+    fn add_copy(&self, wanted: FileRange, jobs: &mut Vec<Job>) -> u64 {
+        let small = SMALL_COPY.min(self.job_bytes());
+        let follows = |last: &FileRange| {
+            last.shard == wanted.shard
+                && last.offset + last.len == wanted.offset
+                && last.to + last.len == wanted.to
+        };
+        if let Some(Job::Copy(last)) = jobs.last_mut()
+            && last.through == Through::Memory
+            && follows(last)
+            && last.len + wanted.len <= small
+        {
+            last.len += wanted.len;
+            return wanted.len;
+        }
+        let by_system = wanted.len > small && self.weights.source.file(wanted.shard).is_some();
+        let (through, most) = match by_system {
+            true => (Through::System, LARGEST_JOB),
+            false => (Through::Memory, self.job_bytes()),
+        };
+        let len = wanted.len.min(most);
+        jobs.push(Job::Copy(FileRange {
+            len,
+            through,
+            ..wanted
+        }));
+        len
     }
 
     /// The runs of a planned weight, each with the place of its rows.
@@ -354,7 +418,7 @@ pub(crate) fn needs_scan(weight: &PlannedWeight) -> bool {
     }
 }
 
-fn least_common_multiple(a: usize, b: usize) -> usize {
+pub(crate) fn least_common_multiple(a: usize, b: usize) -> usize {
     let (mut x, mut y) = (a, b);
     while y != 0 {
         (x, y) = (y, x % y);

@@ -4,58 +4,53 @@
 //! program version; each further line is one finished shard with its hash and
 //! the comparisons of its weights. A line that a crash cut short is ignored:
 //! its shard is written again.
+//!
+//! The open journal is locked, so that no second conversion writes into the folder.
 
-use std::fs::{self, File};
-use std::io::Write;
+mod text;
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use blockscale_model::plan::Plan;
-use serde::{Deserialize, Serialize};
 
 use crate::ConvertError;
+use crate::output_dir::holds_checkpoint;
 use crate::sink::write_error;
 use crate::source::Source;
-use crate::tally::Comparison;
+
+use text::Line;
+pub use text::{FinishedShard, JournalRecord};
 
 /// Name of the journal in the output folder.
 pub const JOURNAL: &str = "blockscale-journal.jsonl";
 
-/// A shard that is written, checked and in its place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FinishedShard {
-    /// File name.
-    pub name: String,
-    /// Length in bytes.
-    pub len: u64,
-    /// BLAKE3 of the file, in hexadecimal.
-    pub blake3: String,
-    /// The weights in it that were converted.
-    pub comparisons: Vec<Comparison>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Line {
-    Conversion { fingerprint: String },
-    Shard(FinishedShard),
-}
-
-/// An open journal.
+/// An open journal, which no other process holds.
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
 }
 
 impl Journal {
-    /// Begins the journal of a conversion in `dir`.
+    /// Begins the journal of a conversion in `dir`, which holds none.
     pub(crate) fn begin(dir: &Path, fingerprint: &str) -> Result<Self, ConvertError> {
         let path = dir.join(JOURNAL);
-        let file = File::create(&path).map_err(write_error(&path, "create"))?;
-        let mut journal = Self { file, path };
-        journal.append(&Line::Conversion {
-            fingerprint: fingerprint.to_owned(),
+        let created = options().create_new(true).open(&path);
+        let file = created.map_err(|error| match error.kind() {
+            // The folder was empty a moment ago.
+            io::ErrorKind::AlreadyExists => in_use(dir),
+            _ => write_error(&path, "create")(error),
         })?;
-        Ok(journal)
+        Self::locked(file, path)?.restart(fingerprint)
+    }
+
+    /// Opens the journal in `dir`, whatever it says, or creates it: for a folder whose checkpoint
+    /// is to be replaced.
+    pub(crate) fn take(dir: &Path) -> Result<Self, ConvertError> {
+        let path = dir.join(JOURNAL);
+        let opened = options().create(true).open(&path);
+        Self::locked(opened.map_err(write_error(&path, "create"))?, path)
     }
 
     /// Opens the journal in `dir` if it is of this conversion, and lists what is finished.
@@ -64,16 +59,64 @@ impl Journal {
         fingerprint: &str,
     ) -> Result<(Self, Vec<FinishedShard>), ConvertError> {
         let path = dir.join(JOURNAL);
-        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => ConvertError::NothingToResume {
+        let opened = options().open(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => ConvertError::NothingToResume {
                 path: dir.to_owned(),
                 journal: JOURNAL,
             },
-            _ => write_error(&path, "read")(error),
+            _ => write_error(&path, "open")(error),
+        });
+        let mut journal = Self::locked(opened?, path)?;
+        let other = || ConvertError::OtherConversion {
+            path: dir.to_owned(),
+        };
+        let Some(record) = journal.read()? else {
+            // Stopped before its first line was whole. What is there already is an older checkpoint
+            // that was about to be replaced.
+            if holds_checkpoint(dir)? {
+                return Err(other());
+            }
+            return Ok((journal.restart(fingerprint)?, Vec::new()));
+        };
+        if record.fingerprint != fingerprint {
+            return Err(other());
+        }
+        journal.cut_to(record.whole_bytes)?;
+        Ok((journal, still_there(dir, record.finished)?))
+    }
+
+    fn locked(file: File, path: PathBuf) -> Result<Self, ConvertError> {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(in_use(dir_of(&path))),
+            // Not every file system of a cluster has locks; there the user has to take care.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        // Whoever held the lock may have finished and removed the journal just now.
+        if is_at(&file, &path) {
+            Ok(Self { file, path })
+        } else {
+            Err(in_use(dir_of(&path)))
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<JournalRecord>, ConvertError> {
+        let mut bytes = Vec::new();
+        self.file
+            .read_to_end(&mut bytes)
+            .map_err(write_error(&self.path, "read"))?;
+        JournalRecord::read(&bytes).map_err(|line| ConvertError::BadJournal {
+            path: self.path.clone(),
+            line,
+        })
+    }
+
+    /// Makes it the journal of a conversion of which nothing is finished.
+    pub(crate) fn restart(mut self, fingerprint: &str) -> Result<Self, ConvertError> {
+        self.cut_to(0)?;
+        self.append(&Line::Conversion {
+            fingerprint: fingerprint.to_owned(),
         })?;
-        let finished = still_there(dir, read(&text, &path, dir, fingerprint)?)?;
-        let file = rewrite(dir, &path, fingerprint, &finished)?;
-        Ok((Self { file, path }, finished))
+        Ok(self)
     }
 
     /// Records a finished shard, durably.
@@ -83,59 +126,53 @@ impl Journal {
 
     /// Removes the journal: the conversion is complete.
     pub(crate) fn remove(self) -> Result<(), ConvertError> {
-        drop(self.file);
         fs::remove_file(&self.path).map_err(write_error(&self.path, "remove"))
     }
 
-    fn append(&mut self, line: &Line) -> Result<(), ConvertError> {
-        let text = encode(line);
+    /// Drops what is behind: a line that was cut short.
+    fn cut_to(&mut self, bytes: u64) -> Result<(), ConvertError> {
         self.file
-            .write_all(&text)
+            .set_len(bytes)
+            .map_err(write_error(&self.path, "shorten"))
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), ConvertError> {
+        self.file
+            .write_all(&line.encode())
             .and_then(|()| self.file.sync_data())
             .map_err(write_error(&self.path, "write"))
     }
 }
 
-fn encode(line: &Line) -> Vec<u8> {
-    // Strings, numbers and lists only: nothing that JSON cannot hold.
-    let mut text = serde_json::to_vec(line).unwrap_or_default();
-    text.push(b'\n');
-    text
+/// Whatever is written goes to the end, wherever reading has come to.
+fn options() -> fs::OpenOptions {
+    let mut options = File::options();
+    options.read(true).append(true);
+    options
 }
 
-/// The finished shards of a journal's text.
-fn read(
-    text: &str,
-    path: &Path,
-    dir: &Path,
-    fingerprint: &str,
-) -> Result<Vec<FinishedShard>, ConvertError> {
-    let other = || ConvertError::OtherConversion {
+fn dir_of(journal: &Path) -> &Path {
+    journal.parent().unwrap_or(journal)
+}
+
+fn in_use(dir: &Path) -> ConvertError {
+    ConvertError::InUse {
         path: dir.to_owned(),
-    };
-    let mut finished = Vec::new();
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        match serde_json::from_str(line) {
-            Ok(Line::Conversion { fingerprint: found }) if number == 0 => {
-                if found != fingerprint {
-                    return Err(other());
-                }
-            }
-            Ok(Line::Shard(shard)) if number > 0 => finished.push(shard),
-            Err(_) if !line.ends_with('\n') && number > 0 => break,
-            _ => {
-                return Err(ConvertError::BadJournal {
-                    path: path.to_owned(),
-                    line: number + 1,
-                });
-            }
-        }
     }
-    if text.is_empty() {
-        Err(other())
-    } else {
-        Ok(finished)
-    }
+}
+
+/// Whether the path still leads to the open file.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |meta: fs::Metadata| (meta.dev(), meta.ino());
+    file.metadata().ok().map(id) == fs::metadata(path).ok().map(id)
+}
+
+/// An open file cannot be removed there.
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> bool {
+    true
 }
 
 /// The finished shards that are in the folder, in full length. One that was deleted
@@ -156,31 +193,11 @@ fn still_there(
                     found: meta.len(),
                 });
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(write_error(&path, "find")(error)),
         }
     }
     Ok(there)
-}
-
-/// Writes the journal anew, with these shards and without a line that was cut short.
-fn rewrite(
-    dir: &Path,
-    path: &Path,
-    fingerprint: &str,
-    finished: &[FinishedShard],
-) -> Result<File, ConvertError> {
-    let mut text = encode(&Line::Conversion {
-        fingerprint: fingerprint.to_owned(),
-    });
-    for shard in finished {
-        text.extend(encode(&Line::Shard(shard.clone())));
-    }
-    crate::sink::write_file(dir, JOURNAL, &text)?;
-    File::options()
-        .append(true)
-        .open(path)
-        .map_err(write_error(path, "open"))
 }
 
 /// What makes two conversions the same: program, source files and every planned byte range.

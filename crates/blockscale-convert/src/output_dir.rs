@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::ConvertError;
-use crate::journal::{FinishedShard, JOURNAL, Journal};
+use crate::journal::{FinishedShard, Journal};
 use crate::manifest::MANIFEST;
 use crate::sink::{is_partial, write_error};
 use crate::source::folders;
@@ -44,18 +44,23 @@ pub(crate) fn prepare(
     existing: Existing,
 ) -> Result<(Journal, Vec<FinishedShard>), ConvertError> {
     fs::create_dir_all(out).map_err(write_error(out, "create"))?;
-    match existing {
+    let journal = match existing {
         Existing::Resume => return Journal::resume(out, fingerprint),
-        Existing::Overwrite => remove_checkpoint(out)?,
+        Existing::Overwrite => {
+            let journal = Journal::take(out)?;
+            remove_checkpoint(out)?;
+            journal.restart(fingerprint)?
+        }
         Existing::Refuse => {
             if names(out)?.next().is_some() {
                 return Err(ConvertError::NotEmpty {
                     path: out.to_owned(),
                 });
             }
+            Journal::begin(out, fingerprint)?
         }
-    }
-    Ok((Journal::begin(out, fingerprint)?, Vec::new()))
+    };
+    Ok((journal, Vec::new()))
 }
 
 fn names(dir: &Path) -> Result<impl Iterator<Item = String>, ConvertError> {
@@ -63,8 +68,13 @@ fn names(dir: &Path) -> Result<impl Iterator<Item = String>, ConvertError> {
     Ok(entries.filter_map(|e| Some(e.ok()?.file_name().to_string_lossy().into_owned())))
 }
 
-/// Removes what a conversion writes; the index first, so that what is left never
-/// looks complete.
+/// Whether some file in the folder is what a conversion writes, the journal left out.
+pub(crate) fn holds_checkpoint(dir: &Path) -> Result<bool, ConvertError> {
+    Ok(names(dir)?.any(|name| is_of_checkpoint(&name)))
+}
+
+/// Removes what a conversion writes but the journal, which is held; the index first, so that what is
+/// left never looks complete.
 fn remove_checkpoint(dir: &Path) -> Result<(), ConvertError> {
     let mut doomed: Vec<String> = names(dir)?.filter(|name| is_of_checkpoint(name)).collect();
     doomed.sort_by_key(|name| name.ends_with(".safetensors"));
@@ -79,5 +89,5 @@ fn is_of_checkpoint(name: &str) -> bool {
     name.ends_with(".safetensors")
         || name.ends_with(".safetensors.index.json")
         || is_partial(name)
-        || ["config.json", "hf_quant_config.json", MANIFEST, JOURNAL].contains(&name)
+        || ["config.json", "hf_quant_config.json", MANIFEST].contains(&name)
 }

@@ -12,15 +12,16 @@ use blockscale_model::catalog::{Axes, Encoding, Matrices, PartRole, Weight};
 use blockscale_model::plan::{Origin, PlannedWeight};
 
 use crate::ConvertError;
-use crate::encoding::{IntPlaneSizes, Planes};
+use crate::encoding::IntPlaneSizes;
 use crate::jobs::OutRows;
-use crate::transform::Transformed;
+use crate::memory::Buffer;
+use crate::transform::{Planes, Transformed};
 use crate::weights::scale_range;
 
 /// Bytes for one place of a shard.
 pub(crate) struct Chunk {
     pub(crate) offset: u64,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Buffer,
 }
 
 /// A run's place in its weight.
@@ -115,7 +116,7 @@ fn global_chunk(weight: &PlannedWeight, placed: &Placed<'_>) -> Option<Chunk> {
     let offset = start(weight, PartRole::GlobalScale)?;
     placed.last.then(|| Chunk {
         offset,
-        bytes: placed.global.to_le_bytes().to_vec(),
+        bytes: placed.global.to_le_bytes().to_vec().into(),
     })
 }
 
@@ -180,7 +181,7 @@ impl Gathered {
             .filter_map(|(role, bytes)| {
                 Some(Chunk {
                     offset: start(weight, role)?,
-                    bytes,
+                    bytes: bytes.into(),
                 })
             })
             .collect();

@@ -82,7 +82,7 @@ fn scales(weights: &Weights<'_>, weight: &PlannedWeight) -> Result<Vec<u8>, Conv
                     matrix,
                     rows,
                 };
-                scales.extend(weights.read_in(&run, piece.order)?.scales);
+                scales.extend_from_slice(&weights.read_in(&run, piece.order)?.scales);
             }
             continue;
         }

@@ -1,17 +1,22 @@
 //! Output files: written under a temporary name, made durable, then renamed.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::ConvertError;
+use crate::publish::join;
 
 /// Prefix and suffix of a file that is not finished.
 const PARTIAL_PREFIX: &str = ".";
 const PARTIAL_SUFFIX: &str = ".partial";
 
 /// Bytes read at a time to hash a finished file.
-const HASH_CHUNK: usize = 4 << 20;
+const HASH_PIECE: usize = 2 << 20;
+
+/// Bytes that small pieces are gathered to.
+const GATHERED: usize = 1 << 20;
 
 /// An output file that is not finished.
 pub(crate) struct PartialFile {
@@ -46,13 +51,7 @@ impl PartialFile {
     /// Creates the file `name` of `len` bytes in `dir`, under its temporary name.
     pub(crate) fn create(dir: &Path, name: &str, len: u64) -> Result<Self, ConvertError> {
         let partial = partial_path(dir, name);
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&partial)
-            .map_err(write_error(&partial, "create"))?;
+        let file = create_anew(&partial)?;
         file.set_len(len).map_err(write_error(&partial, "resize"))?;
         Ok(Self {
             file,
@@ -65,15 +64,66 @@ impl PartialFile {
         write_all_at(&self.file, bytes, offset).map_err(write_error(&self.partial, "write"))
     }
 
+    /// Lets the system copy bytes of another file. Returns how many it did; where it does none, or
+    /// stops, reading and writing find out why.
+    pub(crate) fn copy_from(&self, from: &File, offset: u64, to: u64, len: u64) -> u64 {
+        system_copy(from, offset, &self.file, to, len)
+    }
+
     /// Makes the content durable, gives the file its name and returns its BLAKE3,
     /// read back from the file.
-    pub(crate) fn publish(mut self) -> Result<String, ConvertError> {
-        self.file
-            .sync_all()
-            .map_err(write_error(&self.partial, "sync"))?;
-        let hash = hash(&mut self.file).map_err(write_error(&self.partial, "read back"))?;
+    pub(crate) fn publish(self) -> Result<String, ConvertError> {
+        let (synced, hash) = thread::scope(|scope| {
+            let sync = scope.spawn(|| self.file.sync_all());
+            let hash = hash(&self.file);
+            (join(sync), hash)
+        });
+        synced.map_err(write_error(&self.partial, "sync"))?;
+        let hash = hash.map_err(write_error(&self.partial, "read back"))?;
         rename(&self.partial, &self.path)?;
         Ok(hash)
+    }
+}
+
+/// Writes pieces that follow upon one another as one.
+pub(crate) struct Gatherer<'a> {
+    file: &'a PartialFile,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Gatherer<'a> {
+    pub(crate) fn new(file: &'a PartialFile) -> Self {
+        Self {
+            file,
+            start: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Writes some bytes, or keeps them for what may follow.
+    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), ConvertError> {
+        let follows = self.start + self.bytes.len() as u64 == offset;
+        if !follows || self.bytes.len() + bytes.len() > GATHERED {
+            self.flush()?;
+        }
+        if bytes.len() > GATHERED / 4 {
+            return self.file.write_at(offset, bytes);
+        }
+        if self.bytes.is_empty() {
+            self.start = offset;
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes what is kept.
+    pub(crate) fn flush(&mut self) -> Result<(), ConvertError> {
+        if !self.bytes.is_empty() {
+            self.file.write_at(self.start, &self.bytes)?;
+            self.bytes.clear();
+        }
+        Ok(())
     }
 }
 
@@ -87,11 +137,28 @@ pub(crate) fn write_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), Con
         "{PARTIAL_PREFIX}{}{PARTIAL_SUFFIX}",
         path.file_name().unwrap_or_default().to_string_lossy()
     ));
-    fs::write(&partial, bytes).map_err(write_error(&partial, "write"))?;
-    File::open(&partial)
-        .and_then(|file| file.sync_all())
-        .map_err(write_error(&partial, "sync"))?;
+    let mut file = create_anew(&partial)?;
+    file.write_all(bytes)
+        .map_err(write_error(&partial, "write"))?;
+    file.sync_all().map_err(write_error(&partial, "sync"))?;
     rename(&partial, &path)
+}
+
+/// Creates a file. What an interrupted run left under the name is removed and not written into: it
+/// might be a link to anything.
+fn create_anew(path: &Path) -> Result<File, ConvertError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(write_error(path, "remove")(error));
+        }
+        _ => {}
+    }
+    File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(write_error(path, "create"))
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), ConvertError> {
@@ -114,17 +181,59 @@ fn sync_dir(_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn hash(file: &mut File) -> io::Result<String> {
-    io::Seek::rewind(file)?;
+/// Hashes a file from its start: one piece is read while the one before is hashed.
+fn hash(mut file: &File) -> io::Result<String> {
+    file.rewind()?;
     let mut hasher = blake3::Hasher::new();
-    let mut chunk = vec![0; HASH_CHUNK];
-    loop {
-        let read = file.read(&mut chunk)?;
-        if read == 0 {
-            return Ok(hasher.finalize().to_hex().to_string());
-        }
-        hasher.update_rayon(&chunk[..read]);
+    let (mut piece, mut next) = (vec![0; HASH_PIECE], vec![0; HASH_PIECE]);
+    let mut len = read_piece(file, &mut piece)?;
+    while len > 0 {
+        let update = || {
+            hasher.update_rayon(&piece[..len]);
+        };
+        let ((), read) = rayon::join(update, || read_piece(file, &mut next));
+        len = read?;
+        std::mem::swap(&mut piece, &mut next);
     }
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Fills a piece as far as the file goes.
+fn read_piece(mut file: &File, piece: &mut [u8]) -> io::Result<usize> {
+    let mut len = 0;
+    while len < piece.len() {
+        match file.read(&mut piece[len..]) {
+            Ok(0) => break,
+            Ok(read) => len += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(len)
+}
+
+/// Bytes copied by `copy_file_range`, which moves no byte through this program, and none at all where
+/// the file system can let two files share them.
+#[cfg(target_os = "linux")]
+fn system_copy(from: &File, offset: u64, into: &File, to: u64, len: u64) -> u64 {
+    let (mut from_at, mut to_at) = (offset, to);
+    let end = offset.saturating_add(len);
+    while from_at < end {
+        let rest = usize::try_from(end - from_at).unwrap_or(usize::MAX);
+        // Both places move on with what was copied.
+        let copied =
+            rustix::fs::copy_file_range(from, Some(&mut from_at), into, Some(&mut to_at), rest);
+        match copied {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+    }
+    from_at - offset
+}
+
+#[cfg(not(target_os = "linux"))]
+fn system_copy(_from: &File, _offset: u64, _into: &File, _to: u64, _len: u64) -> u64 {
+    0
 }
 
 #[cfg(unix)]

@@ -12,6 +12,7 @@ use blockscale_model::catalog::{Catalog, Encoding, PartRole, Weight};
 use blockscale_model::{Checkpoint, Dtype};
 
 use crate::ConvertError;
+use crate::memory::{Buffer, Buffers};
 use crate::placing::unpermute;
 use crate::source::Source;
 
@@ -20,8 +21,7 @@ mod grouped;
 mod ordered;
 
 pub use decoding::decode;
-
-pub(crate) use grouped::ROW_ALIGNMENT as INT_ROW_ALIGNMENT;
+pub(crate) use decoding::{Decoder, Stored};
 
 /// Whole rows of one matrix of a weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,13 +39,13 @@ pub struct Run {
 #[derive(Clone, Debug, Default)]
 pub struct RunBytes {
     /// Codes, or plain numbers, or blocks of ggml.
-    pub codes: Vec<u8>,
+    pub codes: Buffer,
     /// The scale rows that cover the run.
-    pub scales: Vec<u8>,
+    pub scales: Buffer,
     /// Zero points of groups of integers, or their biases.
-    pub zeros: Option<Vec<u8>>,
+    pub zeros: Option<Buffer>,
     /// The group of each column of integers in groups, where the file states it.
-    pub groups: Option<Vec<u8>>,
+    pub groups: Option<Buffer>,
     /// The second-level scale as stored; 1 where there is none.
     pub global: f32,
 }
@@ -116,7 +116,7 @@ impl Weights<'_> {
     }
 
     /// Reads the bytes of a run of rows that lie one after another.
-    fn read_stored(&self, run: &Run) -> Result<RunBytes, ConvertError> {
+    fn read_stored(&self, run: &Run, buffers: &Buffers) -> Result<RunBytes, ConvertError> {
         let weight = self.weight(run);
         let matrix = weight.matrices().shape;
         let block = alignment(&weight.encoding, matrix.rows);
@@ -131,7 +131,7 @@ impl Weights<'_> {
             Encoding::Plain(dtype) => plain_row_bytes(dtype, matrix.cols),
             Encoding::Block(format) => format.row_bytes(matrix.cols),
             Encoding::Ggml(kind) => ggml_row_bytes(kind, matrix.cols),
-            Encoding::Grouped(format) => return self.read_grouped(weight, run, &format),
+            Encoding::Grouped(format) => return self.read_grouped(weight, run, &format, buffers),
         };
         if let (Encoding::Block(format), true) =
             (weight.encoding, weight.layout != ScaleLayout::Linear)
@@ -139,15 +139,15 @@ impl Weights<'_> {
             return self.read_laid_out(weight, run, &format);
         }
         let first_row = run.matrix * matrix.rows + run.rows.start;
-        let mut codes = vec![0; run.rows.len() * row_bytes];
+        let mut codes = buffers.get(run.rows.len() * row_bytes);
         self.read_tensor(
             weight.codes(),
             first_row as u64 * row_bytes as u64,
             &mut codes,
         )?;
         let scales = match weight.encoding {
-            Encoding::Block(format) => self.read_scales(weight, run, &format)?,
-            _ => Vec::new(),
+            Encoding::Block(format) => self.read_scales(weight, run, &format, buffers)?,
+            _ => Buffer::default(),
         };
         Ok(RunBytes {
             codes,
@@ -179,8 +179,10 @@ impl Weights<'_> {
         let first = run.matrix * matrix.rows;
         let rows = first + run.rows.start..first + run.rows.end;
         Ok(RunBytes {
-            codes: codes[codes_of(format, matrix.cols, &rows)].to_vec(),
-            scales: scales[scale_range(format, matrix, run.matrix, &run.rows)].to_vec(),
+            codes: codes[codes_of(format, matrix.cols, &rows)].to_vec().into(),
+            scales: scales[scale_range(format, matrix, run.matrix, &run.rows)]
+                .to_vec()
+                .into(),
             global: self.read_global(weight, run.matrix)?,
             ..RunBytes::default()
         })
@@ -191,13 +193,14 @@ impl Weights<'_> {
         weight: &Weight,
         run: &Run,
         format: &Format,
-    ) -> Result<Vec<u8>, ConvertError> {
+        buffers: &Buffers,
+    ) -> Result<Buffer, ConvertError> {
         let Some(tensor) = weight.part(PartRole::BlockScale) else {
-            return Ok(Vec::new());
+            return Ok(Buffer::default());
         };
         let matrix = weight.matrices().shape;
         let range = scale_range(format, matrix, run.matrix, &run.rows);
-        let mut scales = vec![0; range.len()];
+        let mut scales = buffers.get(range.len());
         self.read_tensor(tensor, range.start as u64, &mut scales)?;
         Ok(scales)
     }
@@ -279,13 +282,24 @@ pub(crate) fn run_alignment(format: &Format, rows: usize) -> usize {
     }
 }
 
-/// Rows that one thread takes at a time: whole scale blocks, and enough elements
-/// to be worth a task.
-pub(crate) fn split_rows(format: &Format, shape: Shape) -> usize {
-    rows_per_task(shape.cols).next_multiple_of(run_alignment(format, shape.rows))
+/// Elements that one thread decodes at a time: few enough that their numbers, and those that they
+/// are compared with, stay in its cache, and enough for comparing several rows at once.
+const GROUP: usize = 64 << 10;
+
+/// Rows that one thread decodes at a time. Blocks of rows are not cut but evenly, so that no group
+/// begins within a block and ends in the next.
+pub(crate) fn group_rows(blocks: &[usize], cols: usize) -> usize {
+    let wanted = (GROUP / cols.max(1)).max(1);
+    let fits = |rows: &usize| blocks.iter().all(|&block| is_even_cut(*rows, block));
+    (1..=wanted).rev().find(fits).unwrap_or(1)
 }
 
-/// Rows that make a task of about 64 Ki elements.
+/// Whether groups of so many rows hold whole blocks, or blocks whole groups.
+pub(crate) fn is_even_cut(rows: usize, block: usize) -> bool {
+    rows.is_multiple_of(block) || block.is_multiple_of(rows)
+}
+
+/// Rows that make about 64 Ki elements.
 pub(crate) fn rows_per_task(cols: usize) -> usize {
     (1 << 16) / cols.max(1) + 1
 }
@@ -298,4 +312,24 @@ pub(crate) fn codes_of(format: &Format, cols: usize, rows: &Range<usize>) -> Ran
 /// Whether a format stores a second-level scale.
 pub(crate) fn has_global(format: &Format) -> bool {
     format.global != GlobalScale::None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_rows_fit_every_block() {
+        for block in [1, 2, 3, 5, 48, 64, 128, 1000] {
+            for other in [1, 32, 128] {
+                for cols in [0, 1, 7, 96, 1024, 7168, 1 << 20] {
+                    let rows = group_rows(&[block, other], cols);
+                    assert!(rows >= 1 && (rows == 1 || rows * cols <= GROUP));
+                    assert!(is_even_cut(rows, block) && is_even_cut(rows, other));
+                }
+            }
+        }
+        assert_eq!(group_rows(&[128], 7168), 8);
+        assert_eq!(group_rows(&[128], 64), 1024);
+    }
 }

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
 
+use blockscale::{Element, GlobalScale, ScaleElement};
 use safetensors::Dtype;
 use serde_json::Value;
 
+use crate::catalog::{Encoding, Weight};
 use crate::finding::Finding;
 use crate::gguf::{GgmlType, GgufHeader};
 use crate::header::{Header, TensorEntry};
@@ -83,6 +85,8 @@ pub struct Checkpoint {
     pub other_files: Vec<String>,
     /// Whether an index file lists the tensors.
     pub has_index: bool,
+    /// Shards whose headers were not read: a weight may have a part in one of them.
+    pub unread_shards: Vec<String>,
     /// Where files disagree, and what was taken.
     pub findings: Vec<Finding>,
     by_name: HashMap<String, usize>,
@@ -107,6 +111,7 @@ impl Checkpoint {
             gguf: None,
             other_files: Vec::new(),
             has_index: false,
+            unread_shards: Vec::new(),
             findings,
         }
     }
@@ -143,6 +148,7 @@ impl Checkpoint {
             len,
             header: Header {
                 tensors: entries.collect(),
+                too_wide: Vec::new(),
                 metadata: BTreeMap::new(),
                 data_start: header.data_start,
             },
@@ -159,6 +165,24 @@ impl Checkpoint {
         let config = self.config.as_ref();
         let stated = config.and_then(|config| config.get("model_type")?.as_str());
         stated.or_else(|| self.gguf.as_ref()?.architecture())
+    }
+
+    /// Whether nothing that an unread shard may hold would change what a weight's bytes mean.
+    ///
+    /// Plain numbers need no other part, and a block format without its scales is no weight at all.
+    /// But FP4 under E4M3 scales may have a second-level scale (some tools leave it out), and groups of
+    /// integers may have zero points: without them the numbers would look right and be wrong.
+    pub fn is_settled(&self, weight: &Weight) -> bool {
+        let needs_more = match weight.encoding {
+            Encoding::Plain(_) | Encoding::Ggml(_) => false,
+            Encoding::Block(format) => {
+                format.element == Element::E2m1
+                    && format.scale == ScaleElement::E4m3Fn
+                    && format.global == GlobalScale::None
+            }
+            Encoding::Grouped(_) => true,
+        };
+        self.unread_shards.is_empty() || !needs_more
     }
 
     /// The tensor of that name.

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::header_error::HeaderError;
 use crate::json::{Members, excerpt};
+use crate::limits::{MAX_AXES, MAX_NAME_BYTES, MAX_TENSORS};
 
 /// Bytes in front of the header: its length as a little-endian `u64`.
 pub const PREFIX_BYTES: usize = 8;
@@ -43,6 +44,9 @@ pub struct TensorEntry {
 pub struct Header {
     /// The tensors in the order of their data.
     pub tensors: Vec<TensorEntry>,
+    /// Tensors of which an extent is more than this machine counts, which happens where addresses
+    /// have 32 bits: their bytes were checked, and they are left out.
+    pub too_wide: Vec<String>,
     /// The free text of `__metadata__`.
     pub metadata: BTreeMap<String, String>,
     /// Where the data begin in the file.
@@ -111,6 +115,11 @@ impl Header {
     /// # Ok::<(), blockscale_model::HeaderError>(())
     /// ```
     pub fn parse(json: &[u8], file_len: u64) -> Result<Self, HeaderError> {
+        Self::parse_counting_to(usize::MAX as u64, json, file_len)
+    }
+
+    /// The same on a machine that counts to `most`.
+    fn parse_counting_to(most: u64, json: &[u8], file_len: u64) -> Result<Self, HeaderError> {
         let data_start = PREFIX_BYTES as u64 + json.len() as u64;
         let data_len = file_len
             .checked_sub(data_start)
@@ -121,24 +130,33 @@ impl Header {
 
         let members = top_level(json)?;
         let mut metadata = BTreeMap::new();
-        let mut tensors = Vec::with_capacity(members.0.len());
-        for (name, raw) in members.0 {
+        let mut tensors = Vec::with_capacity(members.list.len());
+        let mut too_wide = Vec::new();
+        for (name, raw) in members.list {
             if name == METADATA {
                 metadata = parse_metadata(raw)?;
-            } else {
-                tensors.push(parse_entry(name, raw)?);
+                continue;
             }
+            let entry = parse_entry(name, raw, most)?;
+            if entry.extents == Extents::TooWide {
+                too_wide.push(entry.tensor.name.clone());
+            }
+            tensors.push(entry.tensor);
         }
 
         // An empty tensor lies before the one that begins where it stands.
         tensors.sort_by_key(|tensor| (tensor.range.start, tensor.range.end));
         check_cover(&tensors, data_len)?;
-        check_with_crate(&tensors, &metadata)?;
+        match too_wide.is_empty() {
+            true => check_with_crate(&tensors, &metadata)?,
+            false => tensors.retain(|tensor| !too_wide.contains(&tensor.name)),
+        }
         for tensor in &mut tensors {
             tensor.range = data_start + tensor.range.start..data_start + tensor.range.end;
         }
         Ok(Self {
             tensors,
+            too_wide,
             metadata,
             data_start,
         })
@@ -196,6 +214,18 @@ fn is_lfs_pointer(prefix: &[u8]) -> bool {
     prefix[..known] == MARKER[..known]
 }
 
+/// Only the start of a name that is too long is told.
+pub(crate) fn check_name(name: &str) -> Result<(), HeaderError> {
+    if name.len() <= MAX_NAME_BYTES {
+        return Ok(());
+    }
+    Err(HeaderError::NameTooLong {
+        tensor: excerpt(name),
+        limit: MAX_NAME_BYTES,
+        found: name.len(),
+    })
+}
+
 fn top_level(json: &[u8]) -> Result<Members<&RawValue>, HeaderError> {
     let text = std::str::from_utf8(json).map_err(|error| HeaderError::NotUtf8 {
         position: error.valid_up_to(),
@@ -205,6 +235,9 @@ fn top_level(json: &[u8]) -> Result<Members<&RawValue>, HeaderError> {
             Category::Data => HeaderError::NotObject,
             _ => HeaderError::NotJson(error.to_string()),
         })?;
+    if members.too_many {
+        return Err(HeaderError::TooManyTensors { limit: MAX_TENSORS });
+    }
     match members.repeated() {
         Some(name) => Err(HeaderError::DuplicateName {
             name: name.to_owned(),
@@ -225,7 +258,7 @@ fn parse_metadata(raw: &RawValue) -> Result<BTreeMap<String, String>, HeaderErro
         });
     }
     members
-        .0
+        .list
         .into_iter()
         .map(|(key, raw)| match serde_json::from_str(raw.get()) {
             Ok(text) => Ok((key, text)),
@@ -237,8 +270,22 @@ fn parse_metadata(raw: &RawValue) -> Result<BTreeMap<String, String>, HeaderErro
         .collect()
 }
 
-/// One tensor, its range still counted from the start of the data.
-fn parse_entry(name: String, raw: &RawValue) -> Result<TensorEntry, HeaderError> {
+/// Whether this machine counts all extents of a tensor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extents {
+    Counted,
+    TooWide,
+}
+
+struct Entry {
+    /// Its range still counted from the start of the data; without a shape where that is too wide.
+    tensor: TensorEntry,
+    extents: Extents,
+}
+
+/// One tensor.
+fn parse_entry(name: String, raw: &RawValue, most: u64) -> Result<Entry, HeaderError> {
+    check_name(&name)?;
     let Ok(entry) = serde_json::from_str::<Members<&RawValue>>(raw.get()) else {
         return Err(HeaderError::EntryNotObject { tensor: name });
     };
@@ -263,12 +310,19 @@ fn parse_entry(name: String, raw: &RawValue) -> Result<TensorEntry, HeaderError>
             found: excerpt(dtype),
         });
     };
-    let Ok(shape) = serde_json::from_str::<Vec<usize>>(shape) else {
+    let Ok(wide) = serde_json::from_str::<Vec<u64>>(shape) else {
         return Err(HeaderError::BadShape {
             tensor: name,
             found: excerpt(shape),
         });
     };
+    if wide.len() > MAX_AXES {
+        return Err(HeaderError::TooManyAxes {
+            tensor: name,
+            limit: MAX_AXES,
+            found: wide.len(),
+        });
+    }
     let Ok([begin, end]) = serde_json::from_str::<[u64; 2]>(offsets) else {
         return Err(HeaderError::BadOffsets {
             tensor: name,
@@ -282,9 +336,17 @@ fn parse_entry(name: String, raw: &RawValue) -> Result<TensorEntry, HeaderError>
             end,
         });
     };
-    let expected = size_of(&name, dtype, &shape)?;
+    let counted = |&extent: &u64| usize::try_from(extent).ok().filter(|_| extent <= most);
+    let shape: Option<Vec<usize>> = wide.iter().map(counted).collect();
+    let (expected, elements) = match &shape {
+        Some(shape) => (size_of(&name, dtype, shape)?, elements(shape)),
+        None => wide_size(dtype, &wide).ok_or_else(|| HeaderError::BadShape {
+            tensor: name.clone(),
+            found: format!("{wide:?}"),
+        })?,
+    };
     if found != expected {
-        let elements = elements(&shape).unwrap_or_default();
+        let elements = elements.unwrap_or_default();
         return Err(HeaderError::SizeMismatch {
             tensor: name,
             dtype,
@@ -293,12 +355,28 @@ fn parse_entry(name: String, raw: &RawValue) -> Result<TensorEntry, HeaderError>
             found,
         });
     }
-    Ok(TensorEntry {
-        name,
-        dtype,
-        shape,
-        range: begin..end,
+    Ok(Entry {
+        extents: match shape {
+            Some(_) => Extents::Counted,
+            None => Extents::TooWide,
+        },
+        tensor: TensorEntry {
+            name,
+            dtype,
+            shape: shape.unwrap_or_default(),
+            range: begin..end,
+        },
     })
+}
+
+/// Bytes and elements of a tensor with extents that this machine does not count; `None` where they
+/// are no whole bytes or more than 64 bits count.
+fn wide_size(dtype: Dtype, shape: &[u64]) -> Option<(u64, Option<u64>)> {
+    let elements = shape
+        .iter()
+        .try_fold(1_u64, |count, &extent| count.checked_mul(extent))?;
+    let bits = elements.checked_mul(dtype.bitsize() as u64)?;
+    (bits % 8 == 0).then_some((bits / 8, Some(elements)))
 }
 
 /// The tensors, sorted by range, lie end to end and fill the data.
@@ -375,4 +453,40 @@ fn check_with_crate(
         .collect();
     Metadata::new(Some(metadata), infos.collect()).map_err(HeaderError::Rejected)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As where addresses have 32 bits, but with smaller numbers.
+    #[test]
+    fn a_tensor_that_is_too_wide_is_left_out_and_still_has_to_fit() {
+        let parse = |shape: &str, most| {
+            let json = format!(
+                r#"{{"a":{{"dtype":"U8","shape":{shape},"data_offsets":[0,300]}},
+                "b":{{"dtype":"U8","shape":[2,2],"data_offsets":[300,304]}}}}"#
+            );
+            let len = 8 + json.len() as u64 + 304;
+            Header::parse_counting_to(most, json.as_bytes(), len)
+        };
+        let header = parse("[300]", 255).unwrap();
+        assert_eq!(header.too_wide, ["a"]);
+        assert_eq!(
+            (header.tensors.len(), header.tensors[0].name.as_str()),
+            (1, "b")
+        );
+        assert_eq!(header.tensors[0].range.start, header.data_start + 300);
+        assert_eq!(parse("[300]", 300).unwrap().too_wide, [""; 0]);
+        assert!(matches!(
+            parse("[301]", 255),
+            Err(HeaderError::SizeMismatch {
+                expected: 301,
+                found: 300,
+                ..
+            })
+        ));
+        let all = "[18446744073709551615,2]";
+        assert!(matches!(parse(all, 255), Err(HeaderError::BadShape { .. })));
+    }
 }

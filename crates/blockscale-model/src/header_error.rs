@@ -53,6 +53,32 @@ pub enum HeaderError {
         /// The tensor, or `__metadata__`.
         name: String,
     },
+    /// More tensors than [`MAX_TENSORS`](crate::MAX_TENSORS).
+    #[error("the header lists more than {limit} tensors; split the file")]
+    TooManyTensors {
+        /// The most tensors accepted.
+        limit: usize,
+    },
+    /// A name above [`MAX_NAME_BYTES`](crate::MAX_NAME_BYTES).
+    #[error("tensor `{tensor}`: its name has {found} bytes, at most {limit} are read")]
+    NameTooLong {
+        /// The start of the name.
+        tensor: String,
+        /// The longest name accepted, in bytes.
+        limit: usize,
+        /// Its length in bytes.
+        found: usize,
+    },
+    /// More axes than [`MAX_AXES`](crate::MAX_AXES).
+    #[error("tensor `{tensor}`: its shape has {found} axes, at most {limit} are read")]
+    TooManyAxes {
+        /// The tensor.
+        tensor: String,
+        /// The most axes accepted.
+        limit: usize,
+        /// How many it has.
+        found: usize,
+    },
     /// `__metadata__` is not an object.
     #[error("`__metadata__` is not an object")]
     MetadataNotObject,

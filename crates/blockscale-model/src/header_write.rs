@@ -7,8 +7,9 @@ use safetensors::Dtype;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::header::{MAX_HEADER_BYTES, METADATA, PREFIX_BYTES, size_of};
+use crate::header::{MAX_HEADER_BYTES, METADATA, PREFIX_BYTES, check_name, size_of};
 use crate::header_error::HeaderError;
+use crate::limits::MAX_TENSORS;
 
 /// A tensor to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +107,11 @@ pub fn lay_out(
 
 fn check_names(tensors: &[NewTensor]) -> Result<(), HeaderError> {
     let mut seen = HashSet::with_capacity(tensors.len());
+    if tensors.len() > MAX_TENSORS {
+        return Err(HeaderError::TooManyTensors { limit: MAX_TENSORS });
+    }
     for NewTensor { name, .. } in tensors {
+        check_name(name)?;
         if name == METADATA {
             return Err(HeaderError::ReservedName);
         }

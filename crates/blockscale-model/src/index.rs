@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::json::{Members, excerpt};
+use crate::limits::{MAX_NAME_BYTES, MAX_TENSORS};
 use crate::shard_name::{ShardName, ShardNameError};
 
 /// A parsed `*.safetensors.index.json`.
@@ -53,13 +54,16 @@ impl Index {
         let raw = file.get("weight_map").ok_or(IndexError::NoWeightMap)?;
         let listed: Members<&RawValue> =
             serde_json::from_str(raw.get()).map_err(|_| IndexError::NoWeightMap)?;
+        if listed.too_many {
+            return Err(IndexError::TooManyTensors { limit: MAX_TENSORS });
+        }
         if let Some(name) = listed.repeated() {
             return Err(IndexError::DuplicateName {
                 name: name.to_owned(),
             });
         }
         let weight_map = listed
-            .0
+            .list
             .into_iter()
             .map(|(tensor, raw)| shard_of(&tensor, raw).map(|shard| (tensor, shard)))
             .collect::<Result<_, _>>()?;
@@ -72,6 +76,13 @@ impl Index {
 }
 
 fn shard_of(tensor: &str, raw: &RawValue) -> Result<ShardName, IndexError> {
+    if tensor.len() > MAX_NAME_BYTES {
+        return Err(IndexError::NameTooLong {
+            tensor: excerpt(tensor),
+            limit: MAX_NAME_BYTES,
+            found: tensor.len(),
+        });
+    }
     let name: String = serde_json::from_str(raw.get()).map_err(|_| IndexError::ShardNotText {
         tensor: tensor.to_owned(),
         found: excerpt(raw.get()),
@@ -130,6 +141,22 @@ pub enum IndexError {
     DuplicateName {
         /// The name.
         name: String,
+    },
+    /// More tensors than [`MAX_TENSORS`](crate::MAX_TENSORS).
+    #[error("the index lists more than {limit} tensors")]
+    TooManyTensors {
+        /// The most tensors accepted.
+        limit: usize,
+    },
+    /// A name above [`MAX_NAME_BYTES`](crate::MAX_NAME_BYTES).
+    #[error("tensor `{tensor}`: its name has {found} bytes, at most {limit} are read")]
+    NameTooLong {
+        /// The start of the name.
+        tensor: String,
+        /// The longest name accepted, in bytes.
+        limit: usize,
+        /// Its length in bytes.
+        found: usize,
     },
     /// A shard's name is not a string.
     #[error("tensor `{tensor}`: its shard is not a string: {found}")]

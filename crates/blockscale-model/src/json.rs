@@ -6,16 +6,23 @@ use std::collections::HashSet;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use crate::limits::MAX_TENSORS;
 
 /// The members of one object, in file order.
-pub(crate) struct Members<V>(pub(crate) Vec<(String, V)>);
+pub(crate) struct Members<V> {
+    /// Names and values, at most [`MAX_TENSORS`] of them.
+    pub(crate) list: Vec<(String, V)>,
+    /// Whether there are more, which were passed over.
+    pub(crate) too_many: bool,
+}
 
 impl<V> Members<V> {
     /// The first name that occurs more than once.
     pub(crate) fn repeated(&self) -> Option<&str> {
-        let mut seen = HashSet::with_capacity(self.0.len());
-        self.0
+        let mut seen = HashSet::with_capacity(self.list.len());
+        self.list
             .iter()
             .map(|(name, _)| name.as_str())
             .find(|name| !seen.insert(*name))
@@ -23,7 +30,7 @@ impl<V> Members<V> {
 
     /// The value of the first member of that name.
     pub(crate) fn get(&self, name: &str) -> Option<&V> {
-        self.0
+        self.list
             .iter()
             .find(|(found, _)| found == name)
             .map(|(_, value)| value)
@@ -46,11 +53,21 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for InOrder<V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = map.next_entry()? {
-            members.push(member);
+        let mut list = Vec::new();
+        while list.len() < MAX_TENSORS {
+            match map.next_entry()? {
+                Some(member) => list.push(member),
+                None => {
+                    let too_many = false;
+                    return Ok(Members { list, too_many });
+                }
+            }
         }
-        Ok(Members(members))
+        let mut too_many = false;
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+            too_many = true;
+        }
+        Ok(Members { list, too_many })
     }
 }
 

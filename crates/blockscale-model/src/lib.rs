@@ -15,6 +15,7 @@
 //! - [`dialect`]: how tools name the parts of a weight and announce it.
 //! - [`recipe`]: which weight becomes what, as ordered rules in TOML.
 //! - [`plan`]: catalog and recipe brought down to the last output byte.
+//! - [`interpret`]: what bytes may be meant as, and which of that they bear out.
 //! - [`doctor`]: what is wrong with a checkpoint, as rules.
 //! - [`deepseek_v4`]: names in every spelling, and the shapes that the architecture fixes.
 //!
@@ -48,11 +49,14 @@ pub mod dialect;
 pub mod doctor;
 mod finding;
 pub mod gguf;
+mod glob;
 mod header;
 mod header_error;
 mod header_write;
 mod index;
+pub mod interpret;
 mod json;
+mod limits;
 pub mod opening;
 pub mod plan;
 pub mod recipe;
@@ -66,5 +70,6 @@ pub use header::{Header, MAX_HEADER_BYTES, PREFIX_BYTES, TensorEntry, tensor_byt
 pub use header_error::HeaderError;
 pub use header_write::{HeaderLayout, NewTensor, lay_out};
 pub use index::{Index, IndexError, write_index};
+pub use limits::{MAX_AXES, MAX_NAME_BYTES, MAX_TENSORS};
 pub use safetensors::Dtype;
 pub use shard_name::{ShardName, ShardNameError, ShardNameFault};

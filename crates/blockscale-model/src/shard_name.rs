@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::json::excerpt;
+
 /// The name of a file inside a checkpoint's folder: relative, `/` between parts, and unable to lead
 /// out of the folder on any system.
 ///
@@ -28,7 +30,7 @@ impl ShardName {
         match fault(name) {
             None => Ok(Self(name.to_owned())),
             Some(fault) => Err(ShardNameError {
-                name: name.to_owned(),
+                name: excerpt(name),
                 fault,
             }),
         }
@@ -54,12 +56,17 @@ impl fmt::Display for ShardName {
     }
 }
 
+/// What file systems hold.
+const MAX_PART_BYTES: usize = 255;
+
 fn fault(name: &str) -> Option<ShardNameFault> {
     use ShardNameFault::*;
     if name.is_empty() {
         Some(Empty)
     } else if name.contains('\0') {
         Some(Nul)
+    } else if name.split('/').any(|part| part.len() > MAX_PART_BYTES) {
+        Some(TooLong)
     } else if name.contains('\\') {
         Some(Backslash)
     } else if name.contains(':') {
@@ -79,7 +86,7 @@ fn fault(name: &str) -> Option<ShardNameFault> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("shard name `{name}` {fault}; a name must stay inside the checkpoint's folder")]
 pub struct ShardNameError {
-    /// The name as found.
+    /// The name as found, cut to a readable length.
     pub name: String,
     /// The rule it breaks.
     pub fault: ShardNameFault,
@@ -93,6 +100,8 @@ pub enum ShardNameFault {
     Empty,
     /// Holds a NUL character.
     Nul,
+    /// Has a part longer than file systems hold.
+    TooLong,
     /// Holds a backslash, a separator on some systems.
     Backslash,
     /// Holds a colon: a drive letter or a stream on some systems.
@@ -110,6 +119,7 @@ impl fmt::Display for ShardNameFault {
         f.write_str(match self {
             Self::Empty => "is empty",
             Self::Nul => "holds a NUL character",
+            Self::TooLong => "has a part of more than 255 bytes",
             Self::Backslash => "holds a backslash",
             Self::Colon => "holds a colon (a drive or a stream)",
             Self::Absolute => "is an absolute path",

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use blockscale_model::{
-    Dtype, Header, HeaderError, MAX_HEADER_BYTES, NewTensor, lay_out, tensor_bytes,
+    Dtype, Header, HeaderError, MAX_AXES, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_TENSORS, NewTensor,
+    lay_out, tensor_bytes,
 };
 
 /// Parses a header in a file with that many bytes of data.
@@ -218,4 +219,60 @@ fn metadata_are_written_in_the_order_of_their_keys() {
         json.trim_end(),
         r#"{"__metadata__":{"a":"1","b":"1","c":"1"}}"#
     );
+}
+
+#[test]
+fn more_tensors_than_the_limit_are_refused_without_being_kept() {
+    use std::fmt::Write as _;
+    let mut json = String::from("{");
+    for i in 0..=MAX_TENSORS {
+        let _ = write!(json, "\"{i}\":0,");
+    }
+    json.push_str("\"last\":0}");
+    let error = parse(&json, 0).unwrap_err();
+    assert!(
+        matches!(error, HeaderError::TooManyTensors { limit: MAX_TENSORS }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_name_and_a_shape_of_any_length_are_refused_by_their_start() {
+    let entry = |name: &str, axes: usize| {
+        let shape = vec!["1"; axes].join(",");
+        format!(r#"{{"{name}":{{"dtype":"U8","shape":[{shape}],"data_offsets":[0,1]}}}}"#)
+    };
+    let longest = "n".repeat(MAX_NAME_BYTES);
+    assert!(parse(&entry(&longest, MAX_AXES), 1).is_ok());
+
+    let error = refusal(&entry(&format!("{longest}n"), 1), 1);
+    assert!(error.len() < 200 && error.contains("4097 bytes"), "{error}");
+    let error = refusal(&entry("a", MAX_AXES + 1), 1);
+    assert!(
+        error.contains("`a`") && error.contains("65 axes"),
+        "{error}"
+    );
+
+    let error = lay_out(
+        &[new(&format!("{longest}n"), Dtype::U8, &[1])],
+        &BTreeMap::new(),
+    );
+    assert!(
+        matches!(error, Err(HeaderError::NameTooLong { .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn nesting_of_any_depth_is_refused_and_not_followed() {
+    let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    for json in [
+        nested.clone(),
+        format!(r#"{{"a":{nested}}}"#),
+        format!(r#"{{"__metadata__":{{"a":{nested}}}}}"#),
+        format!(r#"{{"a":{{"dtype":"U8","shape":{nested},"data_offsets":[0,1]}}}}"#),
+    ] {
+        let error = refusal(&json, 1);
+        assert!(error.len() < 200, "{error}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use blockscale_model::{Index, IndexError, ShardName, ShardNameFault, write_index};
+use blockscale_model::{Index, IndexError, MAX_NAME_BYTES, ShardName, ShardNameFault, write_index};
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 
@@ -151,4 +151,30 @@ fn index_is_written_as_hugging_face_writes_it() {
         String::from_utf8(write_index(&weight_map, 8)).unwrap(),
         expected
     );
+}
+
+#[test]
+fn names_of_any_length_are_refused_by_their_start() {
+    let longest = "n".repeat(MAX_NAME_BYTES);
+    let index = |tensor: &str, shard: &str| format!(r#"{{"weight_map":{{"{tensor}":"{shard}"}}}}"#);
+    assert!(Index::parse(index(&longest, &"s".repeat(255)).as_bytes()).is_ok());
+
+    let error = refusal(&index(&format!("{longest}n"), "s"));
+    assert!(matches!(error, IndexError::NameTooLong { .. }), "{error}");
+    let IndexError::ShardName { source, .. } = refusal(&index("a", &"s".repeat(256))) else {
+        panic!("a name that no file system holds was taken");
+    };
+    assert_eq!(source.fault, ShardNameFault::TooLong);
+    assert!(source.to_string().len() < 200, "{source}");
+}
+
+#[test]
+fn nesting_of_any_depth_is_refused_and_not_followed() {
+    let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let error = refusal(&format!(
+        r#"{{"metadata":{{"a":{nested}}},"weight_map":{{}}}}"#
+    ));
+    assert!(matches!(error, IndexError::BadMetadata { .. }), "{error}");
+    let error = refusal(&format!(r#"{{"weight_map":{{"a":{nested}}}}}"#));
+    assert!(error.to_string().len() < 200, "{error}");
 }

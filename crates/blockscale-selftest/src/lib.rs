@@ -24,6 +24,8 @@ mod suites;
 mod vectors;
 
 pub use backend::{Backend, NoBackend, SelftestError, selftest};
-pub use bench::{BenchReport, BenchRow, bench};
+pub use bench::{
+    BenchError, BenchOptions, BenchReport, BenchRow, FilesOptions, FilesWhat, RecordError, bench,
+};
 pub use report::{Group, Report};
 pub use vectors::ArchiveError;

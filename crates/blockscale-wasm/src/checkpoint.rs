@@ -1,31 +1,29 @@
 //! A checkpoint: what is in it, what is wrong with it, and where the bytes of a weight lie.
 
 use blockscale::Shape;
-use blockscale_model::Finding;
-use blockscale_model::catalog::{Catalog, Weight};
-use blockscale_model::dialect::Dialect;
-use blockscale_model::doctor::{Doctor, Subject};
-use blockscale_model::view::{Piece, View, ViewError};
+use blockscale_model::catalog::{Catalog, PartRole, Weight};
+use blockscale_model::doctor::Evidence;
+use blockscale_model::view::{Piece, Surveyed, View};
 use js_sys::Uint8Array;
 use serde::Serialize;
-use serde_json::{Value, json};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsError, JsValue};
 
 use crate::js::to_js;
+use crate::sight::Place;
 use crate::{Region, Sight, WeightTable};
 
 /// A checkpoint that was opened.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Checkpoint {
-    checkpoint: blockscale_model::Checkpoint,
-    catalog: Catalog,
+    pub(crate) checkpoint: blockscale_model::Checkpoint,
+    pub(crate) catalog: Catalog,
 }
 
 #[derive(Serialize)]
-struct PieceJson<'a> {
-    role: blockscale_model::catalog::PartRole,
+pub(crate) struct PieceJson<'a> {
+    role: PartRole,
     file: &'a str,
     start: u64,
     end: u64,
@@ -63,7 +61,13 @@ impl Checkpoint {
     /// None that a caller can bring about.
     #[wasm_bindgen(unchecked_return_type = "FoundFault[]")]
     pub fn findings(&self) -> Result<JsValue, JsError> {
-        to_js(&self.findings_json())
+        to_js(&self.findings_with(self.no_evidence()))
+    }
+
+    /// How many findings there are of each weight.
+    #[wasm_bindgen(js_name = findingCounts)]
+    pub fn finding_counts(&self) -> Vec<u32> {
+        self.finding_counts_of(&self.findings_with(self.no_evidence()))
     }
 
     /// The ranges that hold the scales of a region.
@@ -90,9 +94,10 @@ impl Checkpoint {
     /// Where the bytes are others than were asked for, or in no such layout.
     pub fn scales(&self, region: &Region, bytes: Vec<Uint8Array>) -> Result<Sight, JsError> {
         let view = self.view(region)?;
+        let pieces = view.scale_pieces()?;
         let bytes = copied(bytes);
-        let bytes: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-        Ok(Sight::of_scales(&view, view.scales(&bytes)?)?)
+        let plane = view.scales(&slices(&bytes))?;
+        Ok(Sight::of_scales(&view, plane, self.places(&view, &pieces))?)
     }
 
     /// All of a region, from the bytes of `pieces` in that order.
@@ -101,15 +106,20 @@ impl Checkpoint {
     /// Where the bytes are others than were asked for, do not fit, or are no numbers.
     pub fn see(&self, region: &Region, bytes: Vec<Uint8Array>) -> Result<Sight, JsError> {
         let view = self.view(region)?;
+        let pieces = view.pieces()?;
         let bytes = copied(bytes);
-        let bytes: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-        Ok(Sight::of_numbers(&view, view.see(&bytes)?)?)
+        let seen = view.see(&slices(&bytes))?;
+        Ok(Sight::of_numbers(&view, seen, self.places(&view, &pieces))?)
     }
 }
 
 /// JavaScript's bytes in the module's memory.
-fn copied(bytes: Vec<Uint8Array>) -> Vec<Vec<u8>> {
+pub(crate) fn copied(bytes: Vec<Uint8Array>) -> Vec<Vec<u8>> {
     bytes.into_iter().map(|bytes| bytes.to_vec()).collect()
+}
+
+pub(crate) fn slices(bytes: &[Vec<u8>]) -> Vec<&[u8]> {
+    bytes.iter().map(Vec::as_slice).collect()
 }
 
 fn no_weight(index: usize) -> JsError {
@@ -132,17 +142,35 @@ impl Checkpoint {
         }
     }
 
+    pub(crate) fn get(&self, weight: usize) -> Result<&Weight, JsError> {
+        let found = self.catalog.weights.get(weight);
+        found.ok_or_else(|| no_weight(weight))
+    }
+
     fn view(&self, region: &Region) -> Result<View<'_>, JsError> {
-        let weight = self.catalog.weights.get(region.weight);
-        let weight = weight.ok_or_else(|| no_weight(region.weight))?;
-        self.view_of(weight, region).map_err(JsError::from)
+        let weight = self.get(region.weight)?;
+        let (rows, as_if) = (region.rows.clone(), region.as_if(weight));
+        Ok(View::of(&self.checkpoint, weight, rows, as_if)?)
     }
 
-    fn view_of<'a>(&'a self, weight: &'a Weight, region: &Region) -> Result<View<'a>, ViewError> {
-        View::of(&self.checkpoint, weight, region.rows.clone(), region.as_if)
+    /// Where codes and scales of a view start, as far as they lie row by row.
+    fn places(&self, view: &View<'_>, pieces: &[Piece]) -> Vec<Place> {
+        let in_rows = |role| match role {
+            PartRole::Codes => view.has_codes_in_rows(),
+            PartRole::BlockScale => view.has_scales_in_rows(),
+            _ => false,
+        };
+        let pieces = pieces.iter().filter(|piece| in_rows(piece.role));
+        pieces
+            .map(|piece| Place {
+                role: piece.role,
+                file: self.checkpoint.shards[piece.shard].name.as_str().to_owned(),
+                start: piece.range.start,
+            })
+            .collect()
     }
 
-    fn pieces_json(&self, pieces: &[Piece]) -> Vec<PieceJson<'_>> {
+    pub(crate) fn pieces_json(&self, pieces: &[Piece]) -> Vec<PieceJson<'_>> {
         let piece = |piece: &Piece| PieceJson {
             role: piece.role,
             file: self.checkpoint.shards[piece.shard].name.as_str(),
@@ -152,95 +180,11 @@ impl Checkpoint {
         pieces.iter().map(piece).collect()
     }
 
-    pub(crate) fn summary_json(&self) -> Value {
-        let shards = self.checkpoint.shards.iter();
-        let shards: Vec<Value> = shards
-            .map(|shard| json!({ "name": shard.name.as_str(), "bytes": shard.len }))
-            .collect();
-        json!({
-            "modelType": self.checkpoint.model_type(),
-            "dialect": Dialect::announced(&self.checkpoint).map(Dialect::name),
-            "shards": shards,
-            "tensors": self.checkpoint.tensors.len(),
-            "tensorBytes": self.checkpoint.total_bytes(),
-            "weights": self.catalog.weights.len(),
-            "refusals": self.catalog.refusals.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "config": self.checkpoint.config,
-            "hfQuantConfig": self.checkpoint.hf_quant_config,
-        })
+    pub(crate) fn no_evidence(&self) -> Vec<Option<Evidence>> {
+        vec![None; self.catalog.weights.len()]
     }
 
-    pub(crate) fn weight_json(&self, index: usize) -> Option<Value> {
-        let weight = self.catalog.weights.get(index)?;
-        let parts = weight.parts.iter().map(|part| {
-            let raw = &self.checkpoint.tensors[part.tensor];
-            json!({
-                "role": part.role,
-                "name": raw.name,
-                "dtype": raw.dtype.to_string(),
-                "shape": raw.shape,
-                "file": self.checkpoint.shards[raw.shard].name.as_str(),
-                "start": raw.range.start,
-                "end": raw.range.end,
-            })
-        });
-        let (matrices, shape) = shape_of(weight);
-        let format = weight.encoding.format();
-        let plane = format.map(|format| {
-            let plane = format.scale_shape(shape);
-            json!({
-                "rows": plane.rows,
-                "cols": plane.cols,
-                "element": format.scale.name(),
-                "blockRows": format.block_rows(shape.rows),
-                "blockCols": format.block_cols(shape.cols),
-            })
-        });
-        Some(json!({
-            "name": weight.name,
-            "format": weight.encoding.to_string(),
-            "element": format.map(|format| format.element.name()),
-            "layout": weight.layout.name(),
-            "shape": weight.shape,
-            "matrices": matrices,
-            "rows": shape.rows,
-            "cols": shape.cols,
-            "scalePlane": plane,
-            "parts": parts.collect::<Vec<_>>(),
-        }))
-    }
-
-    fn findings_json(&self) -> Vec<Value> {
-        let plain = |finding: &Finding| {
-            json!({
-                "severity": finding.severity,
-                "code": finding.code,
-                "file": finding.file,
-                "tensor": finding.tensor,
-                "message": finding.message,
-                "fix": Value::Null,
-            })
-        };
-        let diagnosed = Doctor::default().examine(&Subject::new(&self.checkpoint, &self.catalog));
-        let diagnosed = diagnosed.iter().map(|diagnosis| {
-            json!({
-                "severity": diagnosis.severity,
-                "code": diagnosis.rule.code,
-                "file": diagnosis.file,
-                "tensor": diagnosis.tensor,
-                "message": diagnosis.message,
-                "fix": diagnosis.fix("PATH"),
-            })
-        });
-        // What a rule is about is said by its diagnosis.
-        let findings = self
-            .checkpoint
-            .findings
-            .iter()
-            .chain(&self.catalog.findings);
-        let unruled = findings
-            .filter(|finding| finding.rule().is_none())
-            .map(plain);
-        diagnosed.chain(unruled).collect()
+    pub(crate) fn surveyed(&self, weight: usize) -> Result<Surveyed<'_>, JsError> {
+        Ok(Surveyed::of(&self.checkpoint, self.get(weight)?)?)
     }
 }

@@ -1,5 +1,6 @@
 //! Between Rust and JavaScript.
 
+use blockscale::Shape;
 use blockscale_wgpu::RequestError;
 use serde::{Serialize, Serializer};
 use wasm_bindgen::{JsError, JsValue};
@@ -68,6 +69,10 @@ pub(crate) enum SightError {
     NoNumbers,
     /// Scales, where the weight has none beside its codes.
     NoScales,
+    /// Planes of scales that cannot be held against each other.
+    OtherPlane { first: Shape, second: Shape },
+    /// A scale that is not there.
+    NoScale { row: usize, col: usize },
     /// A block that is not there.
     NoBlock { row: usize, block: usize },
     /// The request itself.
@@ -85,6 +90,12 @@ impl std::fmt::Display for SightError {
         match self {
             Self::NoNumbers => f.write_str("only scales were read; read `pieces` and use `see`"),
             Self::NoScales => f.write_str("the weight has no plane of block scales"),
+            Self::OtherPlane { first, second } => write!(
+                f,
+                "planes of {} x {} and of {} x {} scales cannot be compared one by one",
+                first.rows, first.cols, second.rows, second.cols
+            ),
+            Self::NoScale { row, col } => write!(f, "there is no scale {col} in row {row}"),
             Self::NoBlock { row, block } => write!(f, "there is no block {block} in row {row}"),
             Self::Request(error) => error.fmt(f),
         }

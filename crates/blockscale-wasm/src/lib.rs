@@ -9,6 +9,10 @@
 //! 3. [`Sight`]: those rows, reduced to heat maps, histograms, statistics, or one block number by
 //!    number.
 //!
+//! A checkpoint far away is opened [in parts](Opening::in_parts): it can be looked at after one header.
+//! [`Checkpoint::judge`] says what the bytes of a matrix tell of how they are meant, and a [`Survey`]
+//! counts over a few rows of each weight what the doctor's rules ask.
+//!
 //! ```js
 //! const opening = new Opening(["model.safetensors"], [file.size]);
 //! for (let want; (want = opening.wants()[0]); )
@@ -26,22 +30,28 @@
 mod block;
 mod checkpoint;
 mod compare;
+mod facts;
+mod held;
 mod js;
+mod judging;
+mod looks;
 mod opening;
 mod pictures;
 mod region;
 mod sight;
 mod stats;
+mod survey;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use checkpoint::Checkpoint;
-pub use compare::Comparison;
+pub use compare::{Comparison, scatter};
 pub use opening::Opening;
 pub use pictures::{HeatMap, Histogram, Layer, Rect};
 pub use region::Region;
 pub use sight::Sight;
+pub use survey::Survey;
 pub use table::WeightTable;
 
 use wasm_bindgen::prelude::wasm_bindgen;

@@ -4,15 +4,15 @@ use blockscale::decode::Rows;
 use blockscale::stats::{BlockStats, ScaleStats, ValueStats};
 use blockscale::{Format, Shape};
 use blockscale_model::Dtype;
+use blockscale_model::catalog::PartRole;
+use blockscale_model::interpret::{Interpretation, Structure};
 use blockscale_model::view::{ScalePlane, Seen, View};
 use blockscale_wgpu::{Edges, Measure, Number, RequestError, Source, Stored, Window, cpu};
 use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen::{JsError, JsValue};
 
-use crate::block::Block;
-use crate::js::{SightError, counts, to_js};
-use crate::stats::{block_stats_json, scale_stats_json, value_stats_json};
-use crate::{HeatMap, Histogram, Layer, Rect};
+use crate::held::{Held, Scales, floats};
+use crate::js::SightError;
+use crate::{HeatMap, Histogram, Layer};
 
 /// Some rows of a weight, or only their scales.
 #[wasm_bindgen]
@@ -22,52 +22,55 @@ pub struct Sight {
     pub(crate) shape: Shape,
     pub(crate) values: Option<Stored<'static>>,
     pub(crate) scales: Option<Scales>,
-    /// The codes, where there are any beside the scales.
-    pub(crate) codes: Vec<u8>,
+    pub(crate) held: Held,
+    /// How the bytes were read.
+    pub(crate) reading: Interpretation,
+    /// Where codes and scales of the rows start, if they lie row by row.
+    pub(crate) places: Vec<Place>,
 }
 
-/// The scales as they lie in the file, and as numbers.
-#[derive(Debug)]
-pub(crate) struct Scales {
-    pub(crate) plane: ScalePlane,
-    numbers: Stored<'static>,
+/// Where the bytes of rows start in a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) role: PartRole,
+    pub(crate) file: String,
+    pub(crate) start: u64,
 }
 
-impl Scales {
-    fn of(plane: ScalePlane) -> Result<Self, RequestError> {
-        let numbers = floats(&plane.values(), plane.shape)?;
-        Ok(Self { plane, numbers })
-    }
-}
+/// Numbers far out: more than so many root mean squares.
+const OUTLIER: f64 = 6.0;
 
-fn floats(values: &[f32], shape: Shape) -> Result<Stored<'static>, RequestError> {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    Ok(Stored::numbers(Number::F32, shape, &bytes)?.into_owned())
+/// How heavy the tails of numbers are.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Tails {
+    /// Finite numbers.
+    pub(crate) count: u64,
+    /// Those above six root mean squares.
+    pub(crate) outliers: u64,
+    /// Fourth moment over the squared second: 3 for normal numbers.
+    pub(crate) kurtosis: f64,
 }
 
 impl Sight {
-    pub(crate) fn of_scales(view: &View<'_>, plane: ScalePlane) -> Result<Self, SightError> {
+    pub(crate) fn of_scales(
+        view: &View<'_>,
+        plane: ScalePlane,
+        places: Vec<Place>,
+    ) -> Result<Self, SightError> {
+        let scales = Some(Scales::of_plane(plane)?);
         Ok(Self {
-            first_row: view.region().rows.start,
-            shape: view.shape(),
-            values: None,
-            scales: Some(Scales::of(plane)?),
-            codes: Vec::new(),
+            scales,
+            ..Self::empty(view, places)
         })
     }
 
-    pub(crate) fn of_numbers(view: &View<'_>, seen: Seen) -> Result<Self, SightError> {
+    pub(crate) fn of_numbers(
+        view: &View<'_>,
+        seen: Seen,
+        places: Vec<Place>,
+    ) -> Result<Self, SightError> {
         let shape = view.shape();
-        let mut sight = Self {
-            first_row: view.region().rows.start,
-            shape,
-            values: None,
-            scales: None,
-            codes: Vec::new(),
-        };
+        let mut sight = Self::empty(view, places);
         match seen {
             Seen::Blocks { scales, codes } => {
                 let rows = Rows {
@@ -77,8 +80,8 @@ impl Sight {
                 };
                 let stored = Stored::blocks(&scales.format, shape, rows)?;
                 sight.values = Some(stored.into_owned());
-                sight.scales = Some(Scales::of(scales)?);
-                sight.codes = codes;
+                sight.held = Held::Blocks(scales.format);
+                sight.scales = Some(Scales::of_plane(scales)?);
             }
             Seen::Floats { dtype, bytes } => {
                 let number = match dtype {
@@ -87,10 +90,37 @@ impl Sight {
                     _ => Number::F32,
                 };
                 sight.values = Some(Stored::numbers(number, shape, &bytes)?.into_owned());
+                sight.held = Held::Plain(Some(number));
             }
-            Seen::Decoded(values) => sight.values = Some(floats(&values, shape)?),
+            Seen::Integers(mut groups) => {
+                sight.values = Some(floats(&std::mem::take(&mut groups.values), shape)?);
+                sight.scales = Some(Scales::of_groups(groups.scales())?);
+                sight.held = Held::Integers(groups);
+            }
+            Seen::Ggml(mut rows) => {
+                sight.values = Some(floats(&std::mem::take(&mut rows.values), shape)?);
+                let scales = rows.scales().map(Scales::of_groups);
+                sight.scales = scales.transpose()?;
+                sight.held = Held::Ggml(rows);
+            }
         }
         Ok(sight)
+    }
+
+    fn empty(view: &View<'_>, places: Vec<Place>) -> Self {
+        Self {
+            first_row: view.region().rows.start,
+            shape: view.shape(),
+            values: None,
+            scales: None,
+            held: Held::Plain(None),
+            reading: view.reading(),
+            places,
+        }
+    }
+
+    pub(crate) fn place(&self, role: PartRole) -> Option<&Place> {
+        self.places.iter().find(|place| place.role == role)
     }
 
     pub(crate) fn values(&self) -> Result<&Stored<'static>, SightError> {
@@ -101,8 +131,11 @@ impl Sight {
         self.scales.as_ref().ok_or(SightError::NoScales)
     }
 
-    pub(crate) fn format(&self) -> Result<&Format, SightError> {
-        Ok(&self.scales()?.plane.format)
+    /// The block format and its second-level scale.
+    pub(crate) fn format(&self) -> Result<(&Format, f32), SightError> {
+        let plane = self.scales()?.plane.as_ref();
+        let (format, global) = plane.ok_or(SightError::NoScales)?;
+        Ok((format, *global))
     }
 
     fn layer(&self, layer: Layer) -> Result<(Source<&Stored<'static>>, Measure), SightError> {
@@ -111,6 +144,14 @@ impl Sight {
             Layer::Magnitudes => (Source::Values(self.values()?), Measure::Magnitude),
             Layer::Scales => (Source::Values(&self.scales()?.numbers), Measure::Signed),
         })
+    }
+
+    /// The numbers of a layer as a matrix.
+    pub(crate) fn matrix(&self, layer: Layer) -> Result<&Stored<'static>, SightError> {
+        match layer {
+            Layer::Scales => Ok(&self.scales()?.numbers),
+            Layer::Values | Layer::Magnitudes => self.values(),
+        }
     }
 
     pub(crate) fn heat_map_of(
@@ -151,167 +192,67 @@ impl Sight {
         Ok(cpu::quantiles(source, window, measure, shares)?)
     }
 
-    pub(crate) fn value_stats_of(&self) -> Result<ValueStats, SightError> {
-        let values = self.values()?;
+    pub(crate) fn whole(&self) -> Window {
+        Window::whole(self.shape)
+    }
+
+    pub(crate) fn value_stats_of(&self, window: &Window) -> Result<ValueStats, SightError> {
         let mut stats = ValueStats::default();
-        for row in 0..self.shape.rows {
-            let window = Window::new(row..row + 1, 0..self.shape.cols);
-            let numbers = cpu::tile(Source::Values(values), &window)?;
-            stats.merge(&ValueStats::of_row(&numbers));
-        }
+        self.each_row(window, |row| stats.merge(&ValueStats::of_row(row)))?;
         Ok(stats)
     }
 
+    pub(crate) fn tails_of(&self, window: &Window) -> Result<Tails, SightError> {
+        let rms = self.value_stats_of(window)?.rms();
+        let (mut tails, mut fourth) = (Tails::default(), 0.0);
+        self.each_row(window, |row| {
+            for value in row.iter().filter(|value| value.is_finite()) {
+                let of_rms = f64::from(*value) / rms;
+                tails.count += 1;
+                tails.outliers += u64::from(of_rms.abs() > OUTLIER);
+                fourth += of_rms * of_rms * of_rms * of_rms;
+            }
+        })?;
+        tails.kurtosis = fourth / tails.count as f64;
+        Ok(tails)
+    }
+
+    fn each_row(&self, window: &Window, mut visit: impl FnMut(&[f32])) -> Result<(), SightError> {
+        let values = self.values()?;
+        for row in window.rows.clone() {
+            let row = Window::new(row..row + 1, window.cols.clone());
+            visit(&cpu::tile(Source::Values(values), &row)?);
+        }
+        Ok(())
+    }
+
     pub(crate) fn scale_stats_of(&self) -> Result<ScaleStats, SightError> {
-        let plane = &self.scales()?.plane;
-        Ok(ScaleStats::of_rows(
-            plane.format.scale,
-            plane.shape,
-            &plane.bytes,
-        ))
+        Ok(self.scales()?.stats())
     }
 
     pub(crate) fn block_stats_of(&self) -> Result<BlockStats, SightError> {
-        self.values()?;
-        let plane = &self.scales()?.plane;
+        let values = self.values()?;
+        let (format, global) = self.format()?;
         let rows = Rows {
-            codes: &self.codes,
-            scales: &plane.bytes,
-            global: plane.global,
+            codes: values.codes(),
+            scales: &self.scales()?.bytes,
+            global,
         };
-        let stats = BlockStats::of_rows(&plane.format, self.shape, rows);
+        let stats = BlockStats::of_rows(format, self.shape, rows);
         Ok(stats.map_err(RequestError::from)?)
     }
-}
 
-#[wasm_bindgen]
-impl Sight {
-    /// The row of the matrix that is row 0 here: regions are widened to whole blocks.
-    #[wasm_bindgen(getter, js_name = firstRow)]
-    pub fn first_row(&self) -> usize {
-        self.first_row
-    }
-
-    /// Rows of values.
-    #[wasm_bindgen(getter)]
-    pub fn rows(&self) -> usize {
-        self.shape.rows
-    }
-
-    /// Columns of values.
-    #[wasm_bindgen(getter)]
-    pub fn cols(&self) -> usize {
-        self.shape.cols
-    }
-
-    /// Rows of scales, 0 where there are none.
-    #[wasm_bindgen(getter, js_name = scaleRows)]
-    pub fn scale_rows(&self) -> usize {
-        self.scales.as_ref().map_or(0, |s| s.plane.shape.rows)
-    }
-
-    /// Columns of scales, 0 where there are none.
-    #[wasm_bindgen(getter, js_name = scaleCols)]
-    pub fn scale_cols(&self) -> usize {
-        self.scales.as_ref().map_or(0, |s| s.plane.shape.cols)
-    }
-
-    /// Extremes and means in `cell_rows` x `cell_cols` cells over a rectangle. One column of cells
-    /// is a row profile, one row of them a column profile.
-    ///
-    /// # Errors
-    /// Where the rectangle lies outside, or there are more cells than numbers one way.
-    #[wasm_bindgen(js_name = heatMap)]
-    pub fn heat_map(
-        &self,
-        layer: Layer,
-        rect: &Rect,
-        cell_rows: usize,
-        cell_cols: usize,
-    ) -> Result<HeatMap, JsError> {
-        let cells = Shape::new(cell_rows, cell_cols);
-        Ok(self.heat_map_of(layer, &rect.window, cells)?)
-    }
-
-    /// Numbers between edges that rise; one on an edge belongs to the bin above.
-    ///
-    /// # Errors
-    /// Where the rectangle lies outside or the edges do not rise.
-    pub fn histogram(
-        &self,
-        layer: Layer,
-        rect: &Rect,
-        edges: Vec<f32>,
-    ) -> Result<Histogram, JsError> {
-        Ok(self.histogram_of(layer, &rect.window, edges)?)
-    }
-
-    /// The numbers in a rectangle, row by row.
-    ///
-    /// # Errors
-    /// Where it lies outside.
-    pub fn numbers(&self, layer: Layer, rect: &Rect) -> Result<Vec<f32>, JsError> {
-        Ok(self.numbers_of(layer, &rect.window)?)
-    }
-
-    /// The numbers below which those shares (0 to 1) of all finite ones lie.
-    ///
-    /// # Errors
-    /// Where the rectangle lies outside or a share is none.
-    pub fn quantiles(
-        &self,
-        layer: Layer,
-        rect: &Rect,
-        shares: &[f64],
-    ) -> Result<Vec<f32>, JsError> {
-        Ok(self.quantiles_of(layer, &rect.window, shares)?)
-    }
-
-    /// How often each code occurs in a rectangle of values: 16, 64 or 256 counts.
-    ///
-    /// # Errors
-    /// Where it lies outside or there are no codes.
-    #[wasm_bindgen(js_name = codeCounts)]
-    pub fn code_counts(&self, rect: &Rect) -> Result<Vec<f64>, JsError> {
-        let found = cpu::code_counts(self.values()?, &rect.window)?;
-        Ok(counts(&found))
-    }
-
-    /// Counts and extremes of all values.
-    ///
-    /// # Errors
-    /// Where only scales were read.
-    #[wasm_bindgen(js_name = valueStats, unchecked_return_type = "ValueStats")]
-    pub fn value_stats(&self) -> Result<JsValue, JsError> {
-        to_js(&value_stats_json(&self.value_stats_of()?))
-    }
-
-    /// Counts over all scales, by byte or by exponent.
-    ///
-    /// # Errors
-    /// Where there are none.
-    #[wasm_bindgen(js_name = scaleStats, unchecked_return_type = "ScaleStats")]
-    pub fn scale_stats(&self) -> Result<JsValue, JsError> {
-        let stats = self.scale_stats_of()?;
-        to_js(&scale_stats_json(&stats, self.format()?))
-    }
-
-    /// What all blocks are like: codes, zeros, saturation.
-    ///
-    /// # Errors
-    /// Where there are no blocks.
-    #[wasm_bindgen(js_name = blockStats, unchecked_return_type = "BlockStats")]
-    pub fn block_stats(&self) -> Result<JsValue, JsError> {
-        let stats = self.block_stats_of()?;
-        to_js(&block_stats_json(&stats, self.format()?))
-    }
-
-    /// One row of a block, every step of its arithmetic; `block` counts scales along the row.
-    ///
-    /// # Errors
-    /// Where there is no such block.
-    #[wasm_bindgen(unchecked_return_type = "BlockSteps")]
-    pub fn block(&self, row: usize, block: usize) -> Result<JsValue, JsError> {
-        to_js(&Block::of(self, row, block)?)
+    /// How well the loudness of blocks fits rows and columns as the bytes are read.
+    pub(crate) fn structure_of(&self) -> Result<Structure, SightError> {
+        let scales = self.scales()?;
+        let numbers = cpu::tile(
+            Source::Values(&scales.numbers),
+            &Window::whole(scales.shape),
+        )?;
+        let Held::Blocks(format) = &self.held else {
+            return Ok(Structure::of_scales(scales.shape, &numbers));
+        };
+        let codes = self.values()?.codes();
+        Ok(Structure::of_numbers(format, self.shape, codes, &numbers))
     }
 }

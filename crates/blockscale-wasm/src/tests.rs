@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 
 use blockscale::Shape;
-use blockscale_model::catalog::Catalog;
+use blockscale_model::catalog::{Catalog, PartRole};
+use blockscale_model::interpret::LevelsOf;
 use blockscale_model::opening::{ListedFile, Opening};
-use blockscale_model::view::{AsIf, Piece, Region, View};
+use blockscale_model::view::{AsIf, Piece, Region, Surveyed, View};
 use blockscale_model::{Dtype, NewTensor, lay_out};
 use blockscale_wgpu::Window;
 
-use crate::block::Block;
+use crate::block::{Block, Scale};
+use crate::compare::scatter_of;
 use crate::js::SightError;
-use crate::{Checkpoint, Comparison, Layer, Rect, Sight, WeightTable};
+use crate::judging::orders_of;
+use crate::sight::Place;
+use crate::{Checkpoint, Comparison, Layer, Rect, Sight, Survey, WeightTable};
 
 /// A file of one weight of 4 rows and 32 columns; element 17 of row 1 is 6, all others are 1. The
 /// scales are 1, 2, ... in E4M3, the global one 0.5.
@@ -76,8 +80,14 @@ fn sights(file: &[u8]) -> (Sight, Sight) {
     let plane = view
         .scales(&read(file, &view.scale_pieces().unwrap()))
         .unwrap();
-    let all = Sight::of_numbers(&view, seen).unwrap();
-    (all, Sight::of_scales(&view, plane).unwrap())
+    let place = |role| Place {
+        role,
+        file: "model.safetensors".to_owned(),
+        start: 1000,
+    };
+    let places = vec![place(PartRole::Codes), place(PartRole::BlockScale)];
+    let all = Sight::of_numbers(&view, seen, places.clone()).unwrap();
+    (all, Sight::of_scales(&view, plane, places).unwrap())
 }
 
 #[test]
@@ -103,7 +113,10 @@ fn scales_alone_are_the_scales_of_the_whole() {
     assert_eq!(numbers(&sight), numbers(&scales));
     let ends = scales.quantiles_of(Layer::Scales, &window, &[0.0, 1.0]);
     assert_eq!(ends.unwrap(), [0.5, 64.0]);
-    assert_eq!(scales.value_stats_of(), Err(SightError::NoNumbers));
+    assert_eq!(
+        scales.value_stats_of(&scales.whole()),
+        Err(SightError::NoNumbers)
+    );
     assert!(scales.block_stats_of().is_err());
 }
 
@@ -111,7 +124,7 @@ fn scales_alone_are_the_scales_of_the_whole() {
 fn statistics_count_every_value_code_and_scale() {
     let (sight, _) = sights(&file());
     let (values, blocks) = (
-        sight.value_stats_of().unwrap(),
+        sight.value_stats_of(&sight.whole()).unwrap(),
         sight.block_stats_of().unwrap(),
     );
     assert_eq!((values.count, values.max_abs), (128, 64.0));
@@ -167,11 +180,11 @@ fn a_weight_equals_itself_and_differs_where_it_was_changed() {
     changed[codes] = 0x23;
     let (one, other) = (sights(&original).0, sights(&changed).0);
     let rect = Rect::new(0, 4, 0, 32);
-    let same = Comparison::of(&one, &one, &rect, Shape::new(2, 2)).unwrap();
-    assert!(same.total_of().is_exact());
-    let found = Comparison::of(&one, &other, &rect, Shape::new(2, 2)).unwrap();
+    let same = Comparison::of([&one, &one], Layer::Values, &rect, Shape::new(2, 2)).unwrap();
+    assert!(same.total.is_exact());
+    let found = Comparison::of([&one, &other], Layer::Values, &rect, Shape::new(2, 2)).unwrap();
     assert_eq!(found.differing(), [1.0, 0.0, 0.0, 0.0]);
-    assert_eq!(found.total_of().max_abs_err, 0.25);
+    assert_eq!(found.total.max_abs_err, 0.25);
 }
 
 #[test]
@@ -198,4 +211,81 @@ fn details_name_parts_ranges_and_the_plane_of_scales() {
     assert_eq!(weight["parts"][1]["role"], "block-scale");
     assert!(checkpoint.weight_json(1).is_none());
     assert_eq!(checkpoint.summary_json()["tensors"], 3);
+}
+
+#[test]
+fn a_scale_and_a_block_say_where_their_bytes_lie() {
+    let (sight, scales) = sights(&file());
+    let scale = serde_json::to_value(Scale::of(&scales, 1, 1).unwrap()).unwrap();
+    assert_eq!(scale["bytes"], serde_json::json!([0x50]));
+    assert_eq!(
+        (&scale["bytesAt"]["start"], &scale["bytesAt"]["end"]),
+        (&1003.into(), &1004.into())
+    );
+    assert_eq!(
+        (&scale["fields"]["exponent"], &scale["scale"]),
+        (&10.into(), &4.0.into())
+    );
+    let block = serde_json::to_value(Block::of(&sight, 1, 1).unwrap()).unwrap();
+    assert_eq!(
+        block["bytes"],
+        serde_json::json!([0x72, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22])
+    );
+    assert_eq!(block["bytesAt"]["start"], 1000 + 16 + 8);
+    assert!(Scale::of(&scales, 4, 0).is_err() && Scale::of(&scales, 0, 2).is_err());
+}
+
+#[test]
+fn scales_of_two_sights_are_counted_in_pairs() {
+    let (_, scales) = sights(&file());
+    let rect = Rect::new(0, 4, 0, 2);
+    // 0.5 to 64: four below 8, and the same of both, so that only the diagonal counts.
+    let found = scatter_of([&scales, &scales], &rect, vec![8.0]).unwrap();
+    assert_eq!(found, [4.0, 0.0, 0.0, 4.0]);
+}
+
+#[test]
+fn rows_times_columns_leave_nothing_and_only_numbers_can_tell() {
+    let (sight, scales) = sights(&file());
+    let found = scales.structure_of().unwrap();
+    assert_eq!(found.of, LevelsOf::Scales);
+    // 1, 2, 4, 8 ... in two columns: each row is four times the one above.
+    assert!(found.left < 1e-6 && found.explained > 0.999, "{found:?}");
+    assert_eq!(sight.structure_of().unwrap().of, LevelsOf::Numbers);
+}
+
+#[test]
+fn one_number_far_out_is_an_outlier() {
+    let (sight, _) = sights(&file());
+    let tails = sight.tails_of(&Window::new(1..2, 0..32)).unwrap();
+    // 16 twos, 15 fours and the one of 24: 4.5 root mean squares.
+    assert_eq!((tails.count, tails.outliers), (32, 0));
+    assert!(tails.kurtosis > 3.0);
+}
+
+#[test]
+fn only_orders_that_fit_the_plane_are_offered() {
+    let opened = Checkpoint::of(open(&file()));
+    assert_eq!(
+        orders_of(&opened.catalog.weights[0]),
+        ["linear", "transposed"]
+    );
+}
+
+#[test]
+fn a_survey_counts_what_it_was_given_and_nothing_else() {
+    let file = file();
+    let opened = Checkpoint::of(open(&file));
+    let mut survey = Survey::new(&opened);
+    assert!(survey.column_of("rms").unwrap()[0].is_nan());
+    let (checkpoint, weight) = (open(&file), &opened.catalog.weights[0]);
+    let surveyed = Surveyed::of(&checkpoint, weight).unwrap();
+    let bytes = read(&file, &surveyed.pieces().unwrap());
+    survey.put(0, surveyed.evidence(&bytes).unwrap());
+    assert_eq!(survey.column_of("maxAbs"), Some(vec![64.0]));
+    assert_eq!(survey.column_of("globalScale"), Some(vec![0.5]));
+    // The fifth of eight scales from 1 to 128 is 16, rounded down by rank: 8.
+    assert_eq!(survey.column_of("scaleMedianLog2"), Some(vec![3.0]));
+    assert_eq!(survey.column_of("saturated"), Some(vec![1.0 / 128.0]));
+    assert_eq!(survey.column_of("colour"), None);
 }

@@ -156,12 +156,12 @@ impl<'a> Stored<'a> {
     }
 
     /// Codes or numbers, as they are stored.
-    pub(crate) fn codes(&self) -> &[u8] {
+    pub fn codes(&self) -> &[u8] {
         &self.codes
     }
 
     /// Scales, as they are stored.
-    pub(crate) fn scales(&self) -> &[u8] {
+    pub fn scales(&self) -> &[u8] {
         &self.scales
     }
 

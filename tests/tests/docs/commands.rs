@@ -39,6 +39,11 @@ fn arguments(command: &[String]) -> Option<Vec<&str>> {
             assert!(flags.iter().all(|flag| *flag == "--check"), "{command:?}");
             None
         }
+        ["cargo", "xtask", "web", ref flags @ ..] => {
+            assert!(flags.iter().all(|flag| *flag == "--serve"), "{command:?}");
+            None
+        }
+        ["cargo", "xtask", "fuzz" | "stress" | "deny" | "wasm", ..] => None,
         ["cargo", "xtask"] | ["cargo", "xtask", "help" | "convert"] => None,
         ["cargo", "xtask", ref rest @ ..] => Some([&["blockscale"], rest].concat()),
         ["cargo", "run", ref options @ ..] if options.contains(&"blockscale-cli") => {

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::commands::deny::{self, DenyError};
 use crate::flags::Scope;
 use crate::graphics;
 use crate::process::{Failure, Limit, first_line, run, run_limited, shown};
 use crate::test_data;
 use crate::toolchain::{self, NO_STD};
+use crate::wasm::WasmError;
+use crate::web::{self, WebError};
 
 const COMPONENT_LIMIT: Duration = Duration::from_secs(60);
 
@@ -26,6 +29,8 @@ pub(crate) fn run_all(root: &Path, scope: Scope) -> Result<(), Failure> {
     if scope == Scope::Full {
         checks.docs()?;
         checks.target_without_std()?;
+        checks.dependencies()?;
+        checks.page()?;
     }
     checks.test_data();
     checks.graphics_driver();
@@ -102,6 +107,45 @@ impl<'a> Checks<'a> {
                 .current_dir(self.root);
             timed(what, &mut command)?;
         }
+        Ok(())
+    }
+
+    fn dependencies(&mut self) -> Result<(), Failure> {
+        let what = "dependencies";
+        begin(what, "licences, sources, doubles and known faults");
+        let start = Instant::now();
+        match deny::run(self.root) {
+            Ok(()) => end(what, start),
+            Err(DenyError::Refused(failure)) => return Err(failure),
+            Err(why) => self.skip(what, why),
+        }
+        Ok(())
+    }
+
+    /// The viewer's page, with its sizes, its parts, and what it does in a browser.
+    fn page(&mut self) -> Result<(), Failure> {
+        let what = "page";
+        begin(what, "the viewer, and what it loads");
+        let start = Instant::now();
+        match web::run_all(self.root, web::Mode::Build) {
+            Ok(()) => {}
+            Err(why) if why.is_of_this_machine() => {
+                self.skip(what, why);
+                return Ok(());
+            }
+            Err(WebError::Program(failure) | WebError::Wasm(WasmError::Program(failure))) => {
+                return Err(failure);
+            }
+            Err(why) => return Err(Failure::Refused(why.to_string())),
+        }
+        web::test(self.root)?;
+        if Path::new(web::CHROMIUM).exists() {
+            web::test_in_browser(self.root)?;
+        } else {
+            let why = format!("`{}` is not there", web::CHROMIUM);
+            self.skip("page in a browser", why);
+        }
+        end(what, start);
         Ok(())
     }
 

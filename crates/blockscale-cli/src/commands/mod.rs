@@ -11,6 +11,7 @@ pub(crate) mod sample;
 pub(crate) mod selftest;
 mod tensor_view;
 pub(crate) mod verify;
+pub(crate) mod view;
 
 use std::io::{self, Write as _};
 use std::path::Path;

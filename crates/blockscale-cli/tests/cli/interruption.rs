@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::process::{Finished, assert_same_files, convert, files, run, run_watched, sample};
 
-const JOURNAL: &str = "blockscale-journal.jsonl";
+pub(crate) const JOURNAL: &str = "blockscale-journal.jsonl";
 
 /// Many small shards and small jobs, so that there is much to be stopped between.
 const SMALL_STEPS: [&str; 4] = ["--shard-size", "384KiB", "--max-memory", "4MiB"];
@@ -103,12 +103,19 @@ fn pseudo_random(state: &mut u64, below: u64) -> u64 {
     (x ^ (x >> 31)) % below
 }
 
+/// Places at which a test interferes: ten, or as many as `cargo xtask stress` asks for.
+pub(crate) fn points() -> usize {
+    let asked = std::env::var("BLOCKSCALE_STRESS_POINTS").ok();
+    asked.and_then(|points| points.parse().ok()).unwrap_or(10)
+}
+
 #[test]
-fn killed_at_ten_points_it_resumes_to_the_same_bytes() {
+fn killed_at_many_points_it_resumes_to_the_same_bytes() {
     let case = Case::new();
+    let points = points();
     let mut state = 4;
     let mut midway = 0;
-    for point in 0..10 {
+    for point in 0..points {
         let shards = pseudo_random(&mut state, case.shards as u64 * 3 / 4) as usize;
         let delay = Duration::from_micros(pseudo_random(&mut state, 8000));
         let kill = |child: &mut Child| child.kill().unwrap();
@@ -125,9 +132,28 @@ fn killed_at_ten_points_it_resumes_to_the_same_bytes() {
         fs::remove_dir_all(output).unwrap();
     }
     assert!(
-        midway >= 7,
-        "only {midway} of 10 conversions were still going when they were killed"
+        midway * 10 >= points * 7,
+        "only {midway} of {points} conversions were still going when they were killed"
     );
+    eprintln!("kills: {points} conversions killed, {midway} midway, all resumed to the same bytes");
+}
+
+/// Interrupted again while it is stopping, it ends at once, and that is no worse than a crash.
+#[test]
+#[cfg(unix)]
+fn a_second_interrupt_ends_it_at_once_and_it_resumes() {
+    let case = Case::new();
+    let twice = |child: &mut Child| {
+        for _ in 0..2 {
+            let id = child.id().to_string();
+            let sent = Command::new("kill").args(["-INT", &id]).status();
+            assert!(sent.is_ok());
+        }
+    };
+    let (output, stopped) = case.stopped("twice", 2, Duration::ZERO, twice);
+    assert_eq!(stopped.code, Some(130), "{}", stopped.stderr);
+    case.assert_nothing_half_done(&output);
+    case.resume(&output);
 }
 
 #[test]

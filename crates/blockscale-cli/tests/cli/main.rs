@@ -3,6 +3,7 @@
 mod answers;
 mod devices;
 mod doctor;
+mod faults;
 mod interruption;
 mod memory;
 mod output;
@@ -11,3 +12,4 @@ mod real_model;
 mod recipes;
 mod repair;
 mod terminal;
+mod view;

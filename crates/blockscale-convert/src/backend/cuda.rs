@@ -17,8 +17,8 @@ use blockscale_model::plan::Step;
 
 use super::{CudaDevices, Outcome, Task, Ticket, Want, cpu};
 use crate::ConvertError;
-use crate::encoding::Planes;
-use crate::transform::{CastBlocks, LISTED_NANS, TensorScales, Transformed};
+use crate::memory::Buffers;
+use crate::transform::{CastBlocks, LISTED_NANS, Planes, TensorScales, Transformed};
 use crate::weights::{RunBytes, alignment, codes_of, plain_row_bytes, scale_range};
 
 /// Runs on a device at a time, at most: more gains nothing.
@@ -71,15 +71,23 @@ impl Devices {
         self.pool.slots()
     }
 
+    /// Page-locked memory: files are read into it, and written from it, without another copy.
+    pub(super) fn buffers(&self, limit: u64) -> Buffers {
+        match self.pool.devices().first() {
+            Some(device) => Buffers::page_locked(limit, Arc::clone(device)),
+            None => Buffers::new(limit),
+        }
+    }
+
     pub(super) fn pinned_bytes(&self) -> u64 {
         self.pinned_bytes
     }
 
     pub(super) fn begin(&self, task: Task) -> Ticket {
         if !has_kernels(&task) {
-            return Ticket::Done(Box::new(cpu::run(&task)));
+            return Ticket::Done(Box::new(cpu::run(task)));
         }
-        Ticket::Device(self.pool.run(move |slot| work(slot, &task)))
+        Ticket::Device(self.pool.run(move |slot| work(slot, task)))
     }
 }
 
@@ -94,15 +102,15 @@ fn has_kernels(task: &Task) -> bool {
     numbers && shape.rows > 0 && shape.cols > 0 && !matches!(task.step, Step::EncodeInt { .. })
 }
 
-fn work(slot: &mut Slot, task: &Task) -> Result<Outcome, ConvertError> {
+fn work(slot: &mut Slot, task: Task) -> Result<Outcome, ConvertError> {
     let rows = 0..task.run.rows.len();
     let outcome = match task.want {
-        Want::Largest => largest(slot, task, rows).map(Outcome::Largest),
+        Want::Largest => largest(slot, &task, rows).map(Outcome::Largest),
         Want::Transformed(scales) => scales
-            .resolve(task, || largest(slot, task, rows.clone()))
+            .resolve(&task, || largest(slot, &task, rows.clone()))
             .and_then(|scales| {
-                let done = transformed(slot, task, scales, rows)?;
-                Ok(Outcome::Transformed(done, scales))
+                let done = transformed(slot, &task, scales, rows)?;
+                Ok(Outcome::Transformed(Box::new(done), scales))
             }),
     };
     match outcome {
@@ -166,10 +174,10 @@ fn joined(
     first_row: usize,
 ) -> Transformed {
     let Planes { codes, scales, .. } = second.planes;
-    first.planes.codes.extend(codes);
+    first.planes.codes = [&first.planes.codes[..], &codes].concat().into();
     let shared = matches!(result, Encoding::Block(format) if format.block == Block::Tensor);
     if !shared {
-        first.planes.scales.extend(scales);
+        first.planes.scales = [&first.planes.scales[..], &scales].concat().into();
     }
     first.stats.extend(second.stats);
     let nans = second.nans.into_iter();
@@ -261,17 +269,18 @@ mod tests {
                 rows: 0..rows,
             },
             bytes: RunBytes {
-                codes: codes.collect(),
+                codes: codes.collect::<Vec<u8>>().into(),
                 global: 1.0,
                 ..RunBytes::default()
             },
             want: Want::Transformed(ScalesOf::Run(Encoding::Plain(Dtype::BF16))),
+            buffers: Buffers::NONE,
         }
     }
 
     fn on_cpu(task: &Task) -> (Transformed, TensorScales) {
-        match cpu::run(task).unwrap() {
-            Outcome::Transformed(done, scales) => (done, scales),
+        match cpu::run(task.clone()).unwrap() {
+            Outcome::Transformed(done, scales) => (*done, scales),
             Outcome::Largest(_) => panic!("more was wanted"),
         }
     }
@@ -288,7 +297,7 @@ mod tests {
             let half = |rows: Range<usize>| {
                 let Part { codes, .. } = part(&whole, &rows);
                 let bytes = RunBytes {
-                    codes: codes.to_vec(),
+                    codes: codes.to_vec().into(),
                     global: 1.0,
                     ..RunBytes::default()
                 };
@@ -307,8 +316,8 @@ mod tests {
                 .0
             };
             let found = joined(&Encoding::Block(to), half(0..cut), half(cut..300), cut);
-            assert_eq!(found.planes.codes, expected.planes.codes, "{to}");
-            assert_eq!(found.planes.scales, expected.planes.scales, "{to}");
+            assert_eq!(found.planes.codes[..], expected.planes.codes[..], "{to}");
+            assert_eq!(found.planes.scales[..], expected.planes.scales[..], "{to}");
             assert_eq!(found.stats, expected.stats, "{to}");
             assert_eq!(
                 (found.nans, &expected.nans[..]),

@@ -6,10 +6,12 @@ use blockscale_model::catalog::{Encoding, Weight};
 use blockscale_model::plan::Step;
 
 use crate::encoding;
+use crate::memory::Buffers;
 use crate::transform::{TensorScales, Transformed};
 use crate::weights::{Run, RunBytes, has_global};
 
 /// A run of a weight.
+#[derive(Clone)]
 pub(crate) struct Task {
     /// The weight as it is stored.
     pub(crate) weight: Weight,
@@ -17,6 +19,8 @@ pub(crate) struct Task {
     pub(crate) run: Run,
     pub(crate) bytes: RunBytes,
     pub(crate) want: Want,
+    /// Where the memory for its output and for what lies between comes from.
+    pub(crate) buffers: Buffers,
 }
 
 /// What is wanted of it.
@@ -43,7 +47,7 @@ pub(crate) enum Outcome {
     /// The largest magnitude.
     Largest(f32),
     /// The run after its step, the scales that it shares with its weight, and its stored bytes.
-    Transformed(Transformed, TensorScales),
+    Transformed(Box<Transformed>, TensorScales),
 }
 
 impl Task {

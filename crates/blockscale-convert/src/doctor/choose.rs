@@ -109,6 +109,10 @@ fn sketch_row(weight: &Weight, seed: u64) -> (usize, usize) {
 
 fn whole_weight(weights: &Weights<'_>, index: usize, seed: u64) -> Portion {
     let weight = &weights.catalog.weights[index];
+    if weight.elements() == 0 {
+        // Nothing, perhaps in more rows than memory holds runs of.
+        return Portion::default();
+    }
     if weight.layout != ScaleLayout::Linear {
         // Such a weight is read as a whole for each run.
         return part_of_weight(weights, index, seed);

@@ -1,17 +1,12 @@
 //! What is measured of one run of rows.
 
 use blockscale::decode::Rows;
-use blockscale::format::Shape;
-use blockscale::stats::{BlockStats, ValueStats};
 use blockscale_model::Dtype;
-use blockscale_model::catalog::{Encoding, PartRole, TensorId, Weight};
-use blockscale_model::doctor::{Evidence, PLACES};
+use blockscale_model::catalog::{PartRole, TensorId};
+use blockscale_model::doctor::{Evidence, MeasuredRun};
 
 use crate::ConvertError;
 use crate::weights::{Run, Weights, decode};
-
-/// Numbers of a sketch.
-const SKETCH: usize = 256;
 
 /// Scalars of one tensor that are read: one for each matrix of a stack.
 const SCALARS: u64 = 4096;
@@ -46,62 +41,25 @@ fn read_floats(weights: &Weights<'_>, tensor: TensorId) -> Result<Vec<f32>, Conv
 pub(super) fn measure(
     weights: &Weights<'_>,
     run: &Run,
-    sketch: (usize, usize),
+    (matrix, row): (usize, usize),
 ) -> Result<Evidence, ConvertError> {
     let weight = weights.weight(run);
     let shape = weights.shape(run);
     let bytes = weights.read(run)?;
-    let blocks = match &weight.encoding {
-        Encoding::Block(format) => {
-            let rows = Rows {
-                codes: &bytes.codes,
-                scales: &bytes.scales,
-                global: bytes.global,
-            };
-            Some(Box::new(BlockStats::of_rows(format, shape, rows)?))
-        }
-        _ => None,
+    let rows = Rows {
+        codes: &bytes.codes,
+        scales: &bytes.scales,
+        global: bytes.global,
     };
     let values = decode(weight, shape, &bytes)?;
-    let mut evidence = Evidence {
-        blocks,
-        rows: run.rows.len(),
-        ..Evidence::default()
-    };
-    if shape.cols == 0 {
-        return Ok(evidence);
-    }
-    let first = run.matrix * weight.matrices().shape.rows + run.rows.start;
-    for (row, values) in values.chunks_exact(shape.cols).enumerate() {
-        let of_row = ValueStats::of_row(values);
-        if of_row.finite() < of_row.count {
-            note_places(&mut evidence, first + row, values);
-        }
-        evidence.values.merge(&of_row);
-    }
-    evidence.sketch = sketch_of(weight, run, sketch, shape, &values);
+    // Vectors are alike by nature: no sketch of them is taken.
+    let has_sketch = run.matrix == matrix && run.rows.contains(&row) && weight.shape.len() > 1;
+    let evidence = Evidence::of_run(&MeasuredRun {
+        shape,
+        first_row: run.matrix * weight.matrices().shape.rows + run.rows.start,
+        blocks: weight.encoding.format().map(|format| (format, rows)),
+        values: &values,
+        sketch: has_sketch.then(|| row - run.rows.start),
+    })?;
     Ok(evidence)
-}
-
-fn note_places(evidence: &mut Evidence, row: usize, values: &[f32]) {
-    let places = values.iter().enumerate().filter(|(_, v)| !v.is_finite());
-    let free = PLACES - evidence.not_finite_at.len().min(PLACES);
-    let places = places.take(free).map(|(col, _)| [row, col]);
-    evidence.not_finite_at.extend(places);
-}
-
-fn sketch_of(
-    weight: &Weight,
-    run: &Run,
-    (matrix, row): (usize, usize),
-    shape: Shape,
-    values: &[f32],
-) -> Vec<f32> {
-    let in_run = run.matrix == matrix && run.rows.contains(&row);
-    if !in_run || weight.shape.len() < 2 {
-        return Vec::new();
-    }
-    let start = (row - run.rows.start) * shape.cols;
-    let row = values.get(start..start + shape.cols).unwrap_or_default();
-    row.iter().take(SKETCH).copied().collect()
 }

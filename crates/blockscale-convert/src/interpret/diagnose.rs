@@ -1,18 +1,17 @@
 //! What readings and comparisons say, as diagnoses.
 
 use blockscale_model::doctor::{Diagnosis, Rule, rules};
+use blockscale_model::interpret::{
+    Answer, Certainty, GlobalUse, Interpretation, NibbleOrder, Question, ScaleOrder, ScaleUse,
+    SignForm, moves_codes,
+};
 
 use crate::ConvertError;
 use crate::doctor::Scope;
 use crate::doctor::counting::Counting;
 use crate::weights::Weights;
 
-use super::answer::{Answer, Certainty, Question};
-use super::candidates::moves;
-use super::{
-    CompareOptions, ExamineOptions, Explained, GlobalUse, Interpretation, NibbleOrder, Reading,
-    ScaleOrder, ScaleUse, SignForm, compare, examine,
-};
+use super::{CompareOptions, ExamineOptions, Explained, Reading, compare, examine};
 
 /// What interpreting a checkpoint found.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +82,7 @@ fn rule_of(found: &Interpretation) -> Option<&'static Rule> {
     let of_order = match (found.code_rows, found.scales) {
         (_, ScaleOrder::Twice(_) | ScaleOrder::Undone(_)) => Some(&rules::SCALES_LAID_OUT_TWICE),
         (Some(_), ScaleOrder::Linear) => Some(&rules::ROWS_APART),
-        (None, ScaleOrder::In(layout)) if moves(layout) => Some(&rules::ROWS_APART),
+        (None, ScaleOrder::In(layout)) if moves_codes(layout) => Some(&rules::ROWS_APART),
         (_, ScaleOrder::In(_)) => Some(&rules::SCALES_LAID_OUT),
         (_, ScaleOrder::Transposed) => Some(&rules::SCALES_BY_COLUMN),
         (None, ScaleOrder::Linear) => None,

@@ -1,8 +1,7 @@
 //! How the bytes of a checkpoint are meant, where a file cannot be believed.
 //!
-//! Scales in a runtime's tiles, swapped nibbles or an inverted global scale are as plausible, byte
-//! by byte, as right ones. An [`Interpretation`] says what bytes are meant as; its methods turn them
-//! into what every reader expects, and back. Which one is right is told
+//! What bytes may be meant as, and how one matrix is judged, is in [`blockscale_model::interpret`].
+//! Here they are read: which interpretation is right is told
 //!
 //! - by a reference, a checkpoint of the same weights that is right: [`compare`] tries all
 //!   interpretations of some rows and ranks them by SQNR;
@@ -12,25 +11,17 @@
 //! `docs/interpretations.md`.
 
 mod anchors;
-mod answer;
-mod candidates;
-mod channels;
-mod codes;
 mod counterpart;
 mod diagnose;
 mod examine;
-mod interpretation;
-mod levels;
-mod planes;
 mod products;
+mod reading;
 mod reference;
-mod sample;
-mod unaided;
 
-pub use answer::{Answer, Candidate, Certainty, Question};
-pub use candidates::orders;
+pub use blockscale_model::interpret::{
+    Answer, Candidate, Certainty, Channels, GlobalUse, Interpretation, NibbleOrder, Question,
+    Sample, ScaleOrder, ScaleUse, SignForm, orders,
+};
 pub use diagnose::{Interpreted, diagnose, diagnose_explained, diagnose_readings};
-pub use examine::{Channels, ExamineOptions, Reading, examine};
-pub use interpretation::{GlobalUse, Interpretation, NibbleOrder, ScaleOrder, ScaleUse, SignForm};
+pub use examine::{ExamineOptions, Reading, examine};
 pub use reference::{CompareOptions, Explained, Ranked, compare};
-pub use sample::Sample;

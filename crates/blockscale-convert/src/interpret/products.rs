@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use blockscale::explain::code_at;
 use blockscale::format::{Format, GlobalScale, ScaleElement};
+use blockscale_model::interpret::{
+    GlobalUse, Interpretation, Order, Sample, ScaleUse, block_width, has_global,
+};
 
-use super::candidates::has_global;
-use super::codes::{Way, change, code_at};
 use super::reference::{CLEAR_DB, Ranked};
-use super::sample::{Order, Sample, block_width};
-use super::{GlobalUse, Interpretation, ScaleUse};
 
 /// Products of codes with the reference and with themselves, by row and block of columns. What a
 /// scale does to them is one multiplication.
@@ -40,10 +40,11 @@ impl Products {
         let rows = right.iter().filter_map(|(&row, right)| {
             let mut codes = stored.get(&order.place_of(row))?.clone();
             let row_bytes = codes.len();
-            change(variant, &format, row_bytes, &mut codes, Way::Restore);
+            variant.restore_in_rows(&format, row_bytes, &mut codes);
             let mut blocks = vec![[0.0; 2]; cols.div_ceil(width)];
             for (col, &right) in right.iter().enumerate() {
-                let value = f64::from(values[usize::from(code_at(&format, &codes, col))]);
+                let code = code_at(&format, &codes, col)?;
+                let value = f64::from(values[usize::from(code)]);
                 let [with_right, with_self] = &mut blocks[col / width];
                 *with_right += value * f64::from(right);
                 *with_self += value * value;

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use blockscale::format::Format;
 use blockscale_model::catalog::{Encoding, Weight};
+use blockscale_model::interpret::{
+    Interpretation, Order, Sample, elements, nibble_orders, orders, scale_uses, sign_forms,
+};
 use blockscale_model::plan::Expectation;
 use rayon::prelude::*;
 
-use super::Interpretation;
-use super::candidates::{elements, nibble_orders, orders, scale_uses, sign_forms};
 use super::counterpart::Counterparts;
 use super::examine::{chosen, spread_out};
 use super::products::Products;
-use super::sample::{Order, Sample, read_rows};
+use super::reading::{read_rows, read_sample};
 use crate::ConvertError;
 use crate::sample::random::Stream;
 use crate::weights::Weights;
@@ -167,7 +168,7 @@ impl<'a> Comparing<'a> {
         let Some(encoding) = encoding else {
             return Ok(None);
         };
-        let scales = Sample::read(self.weights, self.weight, &self.format, self.matrix, &[])?;
+        let scales = read_sample(self.weights, self.weight, &self.format, self.matrix, &[])?;
         let ranking = self.ranking(&scales, &right)?;
         let as_stored = ranking.iter().find(|r| r.interpretation.is_as_stored());
         let as_stored_db = as_stored.map_or(f64::NEG_INFINITY, |r| r.sqnr_db);

@@ -23,7 +23,7 @@ pub(super) fn in_turn(
     let rows = bytes.chunks_exact(row.max(1)).enumerate();
     rows.map(|(i, bytes)| Chunk {
         offset: start + place(i) as u64 * row as u64,
-        bytes: bytes.to_vec(),
+        bytes: bytes.to_vec().into(),
     })
     .collect()
 }
@@ -49,14 +49,14 @@ pub(super) fn columns(
     if count == shape.rows {
         return vec![Chunk {
             offset: start + first as u64,
-            bytes: turned,
+            bytes: turned.into(),
         }];
     }
     let lines = turned.chunks_exact((count * size).max(1)).enumerate();
     lines
         .map(|(input, bytes)| Chunk {
             offset: start + (first + input * line) as u64,
-            bytes: bytes.to_vec(),
+            bytes: bytes.to_vec().into(),
         })
         .collect()
 }

@@ -124,6 +124,10 @@ impl Source for RepairedSource<'_> {
         Ok(())
     }
 
+    fn check_unchanged(&self) -> Result<(), SourceError> {
+        self.source.check_unchanged()
+    }
+
     fn read_other(&self, name: &str) -> Result<Vec<u8>, SourceError> {
         self.source.read_other(name)
     }

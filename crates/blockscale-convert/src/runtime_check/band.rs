@@ -139,8 +139,8 @@ impl Band {
                 stored
                     .codes
                     .reserve_exact(bytes.codes.len() * runs - stored.codes.len());
-                stored.codes.extend(bytes.codes);
-                stored.scales.extend(bytes.scales);
+                stored.codes.extend_from_slice(&bytes.codes);
+                stored.scales.extend_from_slice(&bytes.scales);
                 stored.globals.push(bytes.global);
             }
         }

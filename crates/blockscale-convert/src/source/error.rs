@@ -195,6 +195,15 @@ pub enum SourceError {
         /// Where the range ends that was asked for.
         expected: u64,
     },
+    /// The file was written to since it was opened.
+    #[error(
+        "`{}` was changed while it was being read; let what writes it finish, then start again with \
+         --overwrite", path.display()
+    )]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
     /// A number beyond the checkpoint's shards.
     #[error("there is no shard {shard}: the checkpoint has {count}")]
     NoSuchShard {

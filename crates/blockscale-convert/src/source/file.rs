@@ -34,8 +34,11 @@ fn io_error(action: &'static str, path: &Path, source: io::Error) -> SourceError
     }
 }
 
-/// Fills `buf` from the file, or says that the file is shorter.
-pub(super) fn read_exact_at(
+/// Fills `buf` from the file, starting `offset` bytes into it; `path` is for errors.
+///
+/// # Errors
+/// [`SourceError::Shortened`] where the file is shorter, and [`SourceError::Io`] where it can't be read.
+pub fn read_exact_at(
     file: &File,
     path: &Path,
     offset: u64,

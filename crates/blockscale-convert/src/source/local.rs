@@ -21,6 +21,9 @@ use super::{ShardIdentity, Source};
 const CONFIG: &str = "config.json";
 const HF_QUANT_CONFIG: &str = "hf_quant_config.json";
 
+/// The longest config that is read; those that list every layer take about one MiB.
+const MAX_CONFIG_BYTES: u64 = 32 << 20;
+
 /// A checkpoint on a local disk. Its shards stay open, so a file that is replaced meanwhile is still
 /// read as it was.
 #[derive(Debug)]
@@ -153,7 +156,7 @@ impl LocalSource {
         let Some(path) = folder.find(&shard_name(folder, name)?)? else {
             return Ok(None);
         };
-        let bytes = read_whole(&path, MAX_HEADER_BYTES)?;
+        let bytes = read_whole(&path, MAX_CONFIG_BYTES)?;
         let config = serde_json::from_slice(&bytes).map_err(|reason| OpenError::Json {
             path: folder.join(name),
             source: reason,
@@ -234,6 +237,10 @@ impl Source for LocalSource {
         read_whole(path, MAX_OTHER_BYTES)
     }
 
+    fn file(&self, shard: usize) -> Option<&File> {
+        Some(&self.shards.get(shard)?.file)
+    }
+
     fn describe(&self) -> String {
         self.path.display().to_string()
     }
@@ -241,19 +248,31 @@ impl Source for LocalSource {
     fn identities(&self) -> &[ShardIdentity] {
         &self.identities
     }
+
+    fn check_unchanged(&self) -> Result<(), SourceError> {
+        for (OpenShard { path, file }, known) in self.shards.iter().zip(&self.identities) {
+            let meta = metadata(file, path)?;
+            if (meta.len(), modified_ns(&meta)) != (known.len, known.modified_ns) {
+                return Err(SourceError::Changed { path: path.clone() });
+            }
+        }
+        Ok(())
+    }
 }
 
 fn identity(name: &ShardName, meta: &Metadata, header: &[u8]) -> ShardIdentity {
-    let since_1970 = meta
-        .modified()
-        .ok()
-        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     ShardIdentity {
         name: name.as_str().to_owned(),
         len: meta.len(),
-        modified_ns: since_1970.and_then(|time| u64::try_from(time.as_nanos()).ok()),
+        modified_ns: modified_ns(meta),
         header_blake3: blake3::hash(header).to_hex().to_string(),
     }
+}
+
+/// Nothing for a time before 1970, or one that 64 bits do not hold: clocks may be wrong.
+fn modified_ns(meta: &Metadata) -> Option<u64> {
+    let since_1970 = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since_1970.as_nanos()).ok()
 }
 
 /// Prefix and JSON of a header. Its length is checked against the file's before it is allocated.

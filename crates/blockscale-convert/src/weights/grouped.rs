@@ -6,12 +6,12 @@
 use std::ops::Range;
 
 use blockscale::format::Shape;
-use blockscale::int::{IntError, IntFormat, IntLayout, IntParts, decode_rows};
+use blockscale::int::{IntFormat, IntLayout};
 use blockscale_model::catalog::{PartRole, TensorId, Weight};
-use rayon::prelude::*;
 
-use super::{Run, RunBytes, Weights, rows_per_task};
+use super::{Run, RunBytes, Weights};
 use crate::ConvertError;
+use crate::memory::{Buffer, Buffers};
 
 /// Runs begin at a multiple of so many rows: there codes and zero points of any width begin a word.
 pub(crate) const ROW_ALIGNMENT: usize = 32;
@@ -35,6 +35,7 @@ impl Weights<'_> {
         weight: &Weight,
         run: &Run,
         format: &IntFormat,
+        buffers: &Buffers,
     ) -> Result<RunBytes, ConvertError> {
         self.check_stated_shape(weight)?;
         let cols = weight.matrices().shape.cols;
@@ -53,18 +54,21 @@ impl Weights<'_> {
         let zeros = |rows| format.zero_bytes(of_rows(rows));
         let scale_tensor = weight.part(PartRole::BlockScale);
         let zero_tensor = weight.part(PartRole::ZeroPoint);
+        let read = |tensor, lines, bytes: &dyn Fn(usize) -> Option<usize>| {
+            self.read_lines(weight, run, tensor, lines, bytes, buffers)
+        };
         Ok(RunBytes {
-            codes: self.read_lines(weight, run, weight.codes(), code_lines, codes)?,
+            codes: read(weight.codes(), code_lines, &codes)?,
             scales: match scale_tensor {
-                Some(tensor) => self.read_lines(weight, run, tensor, scale_lines, scales)?,
-                None => Vec::new(),
+                Some(tensor) => read(tensor, scale_lines, &scales)?,
+                None => Buffer::default(),
             },
             zeros: zero_tensor
-                .map(|tensor| self.read_lines(weight, run, tensor, zero_lines, zeros))
+                .map(|tensor| read(tensor, zero_lines, &zeros))
                 .transpose()?,
             groups: weight
                 .part(PartRole::GroupIndex)
-                .map(|tensor| self.read_whole(tensor))
+                .map(|tensor| self.read_whole(tensor).map(Buffer::from))
                 .transpose()?,
             global: 1.0,
         })
@@ -78,13 +82,14 @@ impl Weights<'_> {
         run: &Run,
         tensor: TensorId,
         lines: usize,
-        bytes: impl Fn(usize) -> Option<usize>,
-    ) -> Result<Vec<u8>, ConvertError> {
+        bytes: &dyn Fn(usize) -> Option<usize>,
+        buffers: &Buffers,
+    ) -> Result<Buffer, ConvertError> {
         let in_line = |rows: usize| bytes(rows).unwrap_or(usize::MAX) / lines.max(1);
         let line = in_line(weight.matrices().shape.rows);
         let Range { start, end } = in_line(run.rows.start)..in_line(run.rows.end);
         let first = (run.matrix * lines * line + start) as u64;
-        let mut read = vec![0; lines * (end - start)];
+        let mut read = buffers.get(lines * (end - start));
         if start == 0 && end == line || lines == 1 {
             self.read_tensor(tensor, first, &mut read)?;
             return Ok(read);
@@ -129,29 +134,4 @@ impl Weights<'_> {
             found: weight.shape.clone(),
         })
     }
-}
-
-/// Decodes a run, rows in parallel.
-pub(super) fn decode(
-    format: &IntFormat,
-    shape: Shape,
-    bytes: &RunBytes,
-    out: &mut [f32],
-) -> Result<(), IntError> {
-    let parts = IntParts {
-        codes: &bytes.codes,
-        scales: &bytes.scales,
-        zeros: bytes.zeros.as_deref(),
-        groups: bytes.groups.as_deref(),
-    };
-    if shape.cols == 0 {
-        return Ok(());
-    }
-    let step = rows_per_task(shape.cols);
-    out.par_chunks_mut(step * shape.cols)
-        .enumerate()
-        .try_for_each(|(i, out)| {
-            let rows = i * step..i * step + out.len() / shape.cols;
-            decode_rows(format, shape, parts, rows, out)
-        })
 }

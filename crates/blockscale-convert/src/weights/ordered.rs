@@ -7,6 +7,7 @@ use blockscale_model::catalog::{Axes, Encoding, RowOrder, Weight};
 
 use super::{Run, RunBytes, Weights, alignment, plain_row_bytes};
 use crate::ConvertError;
+use crate::memory::Buffers;
 
 impl Weights<'_> {
     /// Reads the bytes of a run whose rows are counted in an order of gate and up; `None`: as stored.
@@ -17,16 +18,26 @@ impl Weights<'_> {
     /// # Errors
     /// What the source says, and rows that are to be moved without others that share their scales.
     pub fn read_in(&self, run: &Run, order: Option<RowOrder>) -> Result<RunBytes, ConvertError> {
+        self.read_into(run, order, &Buffers::NONE)
+    }
+
+    /// [`read_in`](Self::read_in), into buffers that are used again.
+    pub(crate) fn read_into(
+        &self,
+        run: &Run,
+        order: Option<RowOrder>,
+        buffers: &Buffers,
+    ) -> Result<RunBytes, ConvertError> {
         let weight = self.weight(run);
         let stored = weight.gate_up.order();
         let moved = order
             .zip(stored)
             .filter(|(wanted, stored)| wanted != stored);
         match (moved, weight.axes) {
-            (None, Axes::OutIn) => self.read_stored(run),
+            (None, Axes::OutIn) => self.read_stored(run, buffers),
             (Some((wanted, stored)), Axes::OutIn) if weight.is_bias() => {
-                let mut bytes = self.read_stored(run)?;
-                bytes.codes = reordered_cols(weight, wanted, stored, &bytes.codes);
+                let mut bytes = self.read_stored(run, buffers)?;
+                bytes.codes = reordered_cols(weight, wanted, stored, &bytes.codes).into();
                 Ok(bytes)
             }
             (moved, axes) => {
@@ -64,33 +75,40 @@ impl Weights<'_> {
             .encoding
             .format()
             .is_some_and(|format| format.block == Block::Tensor);
-        let mut out = RunBytes::default();
+        let (mut codes, mut scales) = (Vec::new(), Vec::new());
+        let mut global = 0.0;
         for span in spans(places) {
-            let read = self.read_stored(&Run {
+            let run = Run {
                 rows: span.clone(),
                 ..run.clone()
-            })?;
+            };
+            let read = self.read_stored(&run, &Buffers::NONE)?;
             let code_row = read.codes.len() / span.len();
             let scale_row = read.scales.len() / span.len();
-            out.codes.resize(places.len() * code_row, 0);
+            codes.resize(places.len() * code_row, 0);
             if one_scale {
-                out.scales.clone_from(&read.scales);
+                scales = read.scales.to_vec();
             } else {
-                out.scales.resize(places.len() * scale_row, 0);
+                scales.resize(places.len() * scale_row, 0);
             }
             for (to, &place) in places.iter().enumerate() {
                 if !span.contains(&place) {
                     continue;
                 }
                 let from = place - span.start;
-                copy_row(&mut out.codes, to, &read.codes, from, code_row);
+                copy_row(&mut codes, to, &read.codes, from, code_row);
                 if !one_scale {
-                    copy_row(&mut out.scales, to, &read.scales, from, scale_row);
+                    copy_row(&mut scales, to, &read.scales, from, scale_row);
                 }
             }
-            out.global = read.global;
+            global = read.global;
         }
-        Ok(out)
+        Ok(RunBytes {
+            codes: codes.into(),
+            scales: scales.into(),
+            global,
+            ..RunBytes::default()
+        })
     }
 
     /// Outputs `places` of a matrix of plain numbers that is stored inputs before outputs.
@@ -118,7 +136,7 @@ impl Weights<'_> {
             }
         }
         Ok(RunBytes {
-            codes,
+            codes: codes.into(),
             global: 1.0,
             ..RunBytes::default()
         })

@@ -31,6 +31,10 @@ impl SmallDisk {
         assert!(run("mount", &["-o", &size], self.dir.path()));
     }
 
+    fn forbid_writing(&self) {
+        assert!(run("mount", &["-o", "remount,ro"], self.dir.path()));
+    }
+
     fn out(&self) -> PathBuf {
         self.dir.path().join("out")
     }
@@ -52,12 +56,39 @@ fn run(command: &str, args: &[&str], path: &Path) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// Past the capture of the test harness; a closed stderr is no reason to fail.
+fn skip() {
+    let _ = std::io::stderr().write_all(b"skipped: a tmpfs cannot be mounted here\n");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_an_error_that_names_it() {
+    // A file system, and not permissions: those do not bind root.
+    let Some(disk) = SmallDisk::mount(256) else {
+        return skip();
+    };
+    let dir = tempfile::tempdir().unwrap();
+    write_sharded(dir.path(), &[vec![NewTensor::noise("a.weight", &[4, 4])]]);
+    let source = Opened::new(dir.path());
+    let plan = source.plan(&to(Target::F16));
+    std::fs::create_dir(disk.out()).unwrap();
+    disk.forbid_writing();
+    for out in [disk.out(), disk.dir.path().join("another")] {
+        let error = source
+            .convert(&plan, &out, &ConvertOptions::default())
+            .unwrap_err();
+        assert_eq!(error.kind(), FailureKind::Io);
+        let ConvertError::Write { path, action, .. } = &error else {
+            panic!("{error}");
+        };
+        assert!(path.starts_with(&out) && *action == "create", "{error}");
+    }
+}
+
 #[test]
 fn full_disk_names_the_file_and_resumes_when_there_is_room() {
     let Some(disk) = SmallDisk::mount(256) else {
-        // Past the capture of the test harness; a closed stderr is no reason to fail.
-        let _ = std::io::stderr().write_all(b"skipped: a tmpfs cannot be mounted here\n");
-        return;
+        return skip();
     };
     let dir = tempfile::tempdir().unwrap();
     let shards: Vec<_> = ["a", "b", "c"]

@@ -4,6 +4,7 @@ mod baked_experts;
 mod cases;
 mod casts;
 mod checkpoint;
+mod disturbed;
 mod encoding;
 mod files;
 mod full_disk;

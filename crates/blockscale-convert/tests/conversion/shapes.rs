@@ -1,6 +1,9 @@
 //! Stacks, vectors, scalars and tensors of nothing.
 
-use blockscale_convert::{ConvertError, Run, VerifyOptions};
+use std::sync::atomic::AtomicBool;
+
+use blockscale_convert::doctor::{Scope, examine};
+use blockscale_convert::{ConvertError, ConvertOptions, Run, VerifyOptions};
 use blockscale_model::Dtype;
 use blockscale_model::recipe::Target;
 use tempfile::TempDir;
@@ -216,4 +219,38 @@ fn integers_are_copied() {
     assert_eq!(output.bytes("ids"), bytes);
     let report = Opened::new(dir.path()).verify(&output, &VerifyOptions::default());
     assert_eq!((report.identical, report.weights.len()), (1, 1));
+}
+
+#[test]
+fn nothing_in_any_number_of_rows_is_passed_over() {
+    let huge = 1 << 62;
+    let shapes = [
+        vec![huge, 0],
+        vec![0, huge],
+        vec![1 << 40, 0, 3],
+        vec![3, 0, 1 << 40],
+    ];
+    for shape in shapes {
+        let tensors = [
+            NewTensor::new("a.weight", Dtype::BF16, &shape, Vec::new()),
+            NewTensor::new("b.weight", Dtype::F8_E4M3, &shape, Vec::new()),
+            NewTensor::f32("b.weight_scale", &[1], &[0.5]),
+        ];
+        let dir = source(&tensors);
+        let opened = Opened::new(dir.path());
+        for scope in [Scope::Full, Scope::Sample { seed: 1 }] {
+            examine(opened.weights(), scope, &(), &AtomicBool::new(false)).unwrap();
+        }
+        for target in Target::CONVERSIONS {
+            let Ok(plan) = opened.plan_with(&to(target), 1 << 20) else {
+                continue;
+            };
+            let out = tempfile::tempdir().unwrap();
+            opened
+                .convert(&plan, out.path(), &ConvertOptions::default())
+                .unwrap();
+            let report = opened.verify(&Opened::new(out.path()), &VerifyOptions::default());
+            assert!(report.failures.is_empty(), "{target} {shape:?}");
+        }
+    }
 }

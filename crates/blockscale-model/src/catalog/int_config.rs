@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use blockscale::format::Element;
-use regex::Regex;
+use regex_lite::Regex;
 use serde_json::Value;
 
 /// Bits of an integer and columns of a group, as far as a config states them.

@@ -2,6 +2,7 @@
 
 use super::MAX_HEADER_BYTES;
 use super::error::GgufError;
+use crate::limits::MAX_NAME_BYTES;
 
 /// Why reading stopped before the end of the header.
 pub(super) enum Stop {
@@ -90,6 +91,32 @@ impl<'a> Cursor<'a> {
             position: start + error.valid_up_to() as u64,
         })?;
         Ok(text)
+    }
+
+    /// A [`text`](Self::text) that is a key or a name.
+    pub(super) fn name(&mut self) -> Result<&'a str, Stop> {
+        let found = self.peek_len()?;
+        if found <= MAX_NAME_BYTES as u64 {
+            return self.text();
+        }
+        let too_long = GgufError::NameTooLong {
+            position: self.position(),
+            limit: MAX_NAME_BYTES,
+            found,
+        };
+        // A file that cannot hold it was cut.
+        match self.expect(found.saturating_add(8), 1) {
+            Err(cut @ Stop::Fault(_)) => Err(cut),
+            _ => Err(Stop::Fault(too_long)),
+        }
+    }
+
+    /// The length of the string that comes next.
+    fn peek_len(&self) -> Result<u64, Stop> {
+        match self.rest().first_chunk() {
+            Some(&bytes) => Ok(u64::from_le_bytes(bytes)),
+            None => Err(self.short_of(8)),
+        }
     }
 
     fn short_of(&self, len: u64) -> Stop {

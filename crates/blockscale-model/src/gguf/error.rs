@@ -56,6 +56,24 @@ pub enum GgufError {
         /// The number that the file states.
         found: u64,
     },
+    /// More tensors than [`MAX_TENSORS`](crate::MAX_TENSORS).
+    #[error("tensors above the limit: {found} of at most {limit}")]
+    TooManyTensors {
+        /// The most tensors accepted.
+        limit: usize,
+        /// The number that the file states.
+        found: u64,
+    },
+    /// A key or a name above [`MAX_NAME_BYTES`](crate::MAX_NAME_BYTES).
+    #[error("a key or a name at byte {position} has {found} bytes, at most {limit} are read")]
+    NameTooLong {
+        /// Where it begins in the file.
+        position: u64,
+        /// The longest name accepted, in bytes.
+        limit: usize,
+        /// The length that the file states.
+        found: u64,
+    },
     /// A key, a name or a text that is not UTF-8.
     #[error("text in the header is not UTF-8: bad byte at {position}")]
     NotUtf8 {

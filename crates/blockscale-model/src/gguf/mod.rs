@@ -203,7 +203,7 @@ fn read_metadata(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<(String, Val
     let mut metadata = Vec::new();
     let mut seen = HashSet::new();
     for _ in 0..count {
-        let key = cursor.text()?;
+        let key = cursor.name()?;
         if !seen.insert(key) {
             return Err(Stop::Fault(GgufError::DuplicateKey {
                 key: key.to_owned(),

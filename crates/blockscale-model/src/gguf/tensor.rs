@@ -8,6 +8,7 @@ use safetensors::Dtype;
 use super::cursor::{Cursor, Stop};
 use super::error::GgufError;
 use super::ggml_type::GgmlType;
+use crate::limits::MAX_TENSORS;
 
 /// The most axes that a tensor of ggml has.
 pub const MAX_DIMS: u32 = 4;
@@ -58,6 +59,12 @@ impl GgufTensor {
 /// Reads the entries. Their ranges are still counted from the start of the data.
 pub(super) fn read_tensors(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<GgufTensor>, Stop> {
     cursor.expect(count, MIN_TENSOR_BYTES)?;
+    if count > MAX_TENSORS as u64 {
+        return Err(Stop::Fault(GgufError::TooManyTensors {
+            limit: MAX_TENSORS,
+            found: count,
+        }));
+    }
     let tensors: Result<Vec<_>, Stop> = (0..count).map(|_| read_tensor(cursor)).collect();
     let tensors = tensors?;
 
@@ -71,7 +78,7 @@ pub(super) fn read_tensors(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<Gg
 }
 
 fn read_tensor(cursor: &mut Cursor<'_>) -> Result<GgufTensor, Stop> {
-    let name = cursor.text()?;
+    let name = cursor.name()?;
     let axes = cursor.u32()?;
     if axes > MAX_DIMS {
         return Err(Stop::Fault(GgufError::TooManyDims {

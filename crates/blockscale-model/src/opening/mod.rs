@@ -2,7 +2,8 @@
 //!
 //! [`Opening`] is told which files there are, says which bytes it [wants](Opening::wants), is
 //! [given](Opening::give) them, and ends with a [`Checkpoint`]. Configs and index come first, then
-//! the first bytes of each file that holds tensors, then its header.
+//! the first bytes of each file that holds tensors, then its header. What is
+//! [in parts](Opening::in_parts) can be looked at after one header.
 //!
 //! ```
 //! use blockscale_model::opening::{ListedFile, Opening};
@@ -27,6 +28,7 @@
 
 mod choose;
 mod error;
+mod parts;
 mod state;
 
 use std::collections::HashSet;
@@ -39,6 +41,7 @@ use crate::index::Index;
 use crate::shard_name::ShardName;
 
 pub use error::OpeningError;
+pub use parts::{Progress, ShardProgress};
 
 use choose::{Chosen, choose};
 use state::{Content, State};
@@ -73,6 +76,8 @@ pub struct Opening {
     listed: Vec<ListedFile>,
     index: Option<String>,
     files: Vec<InProgress>,
+    /// All shards, where they are read when they are asked for; else none.
+    later: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -92,6 +97,7 @@ impl Opening {
         let mut opening = Self {
             index: None,
             files: Vec::new(),
+            later: Vec::new(),
             listed,
         };
         for config in [CONFIG, HF_QUANT_CONFIG] {
@@ -141,6 +147,9 @@ impl Opening {
     /// # Errors
     /// [`OpeningError::Unread`] while something is wanted, and what [`Checkpoint::assemble`] says.
     pub fn finish(self) -> Result<Checkpoint, OpeningError> {
+        if self.is_in_parts() {
+            return self.so_far();
+        }
         if let Some(want) = self.wants().into_iter().next() {
             return Err(OpeningError::Unread { file: want.file });
         }

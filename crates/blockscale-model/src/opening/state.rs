@@ -120,6 +120,11 @@ impl State {
         Ok(())
     }
 
+    /// Whether it is of a file that holds tensors.
+    pub(super) fn is_of_tensors(&self) -> bool {
+        !matches!(self, Self::Json | Self::Done(Content::Json(_)))
+    }
+
     /// The bytes of a file of JSON that was read.
     pub(super) fn json_bytes(&self) -> Option<&[u8]> {
         match self {

@@ -68,6 +68,19 @@ pub enum PlanError {
         /// How it is stored.
         found: String,
     },
+    /// Two tensors of the output would have one name, perhaps in two files.
+    #[error(
+        "`{first}` and `{second}` would both write a tensor `{tensor}`; rename one of them in the \
+         source, or keep it as it is"
+    )]
+    NameTwice {
+        /// The name in the output.
+        tensor: String,
+        /// A weight that has a tensor of it.
+        first: String,
+        /// Another.
+        second: String,
+    },
     /// Integers and booleans have no other format.
     #[error("`{weight}` holds {found} values, which cannot become {to}")]
     NotNumbers {

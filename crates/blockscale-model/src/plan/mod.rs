@@ -25,11 +25,13 @@ mod step;
 mod summary;
 mod tensors;
 mod units;
+mod worker;
 
 pub use error::PlanError;
 pub use expectation::Expectation;
 pub use step::Step;
 pub use summary::{Summary, SummaryLine};
+pub use worker::{Worker, WorkerError};
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Which weight goes into which output shard, and where in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{PlanError, PlanOptions, PlannedShard, PlannedWeight, layout};
 use crate::catalog::{BAKED_KEY, Catalog, PartRole, ROWS_KEY, RowFacts};
@@ -15,6 +15,7 @@ pub(super) fn place(
     options: &PlanOptions,
     numbered: bool,
 ) -> Result<Vec<PlannedShard>, PlanError> {
+    check_names(weights)?;
     let bounds = cut(weights, options.max_shard_bytes);
     let numbered = numbered || bounds.len() > 1;
     let mut shards = Vec::with_capacity(bounds.len());
@@ -50,6 +51,23 @@ pub(super) fn place(
         });
     }
     Ok(shards)
+}
+
+/// No two tensors have one name, wherever they lie: an index would lose one of them.
+fn check_names(weights: &[PlannedWeight]) -> Result<(), PlanError> {
+    let mut holders = HashMap::new();
+    for weight in weights {
+        for tensor in &weight.tensors {
+            if let Some(first) = holders.insert(tensor.name.as_str(), weight.name.as_str()) {
+                return Err(PlanError::NameTwice {
+                    tensor: tensor.name.clone(),
+                    first: first.to_owned(),
+                    second: weight.name.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `format: pt` is what loaders of PyTorch models ask for.

@@ -1,8 +1,9 @@
 //! Name patterns of recipes and of `--include` and `--exclude`.
 
-use globset::{Glob, GlobMatcher};
-use regex::Regex;
+use regex_lite::Regex;
 use serde::{Deserialize, Deserializer, de};
+
+use crate::glob::Glob;
 
 /// A glob over tensor names, or a regular expression after `re:`.
 ///
@@ -29,7 +30,7 @@ pub struct Pattern {
 
 #[derive(Clone, Debug)]
 enum Matcher {
-    Glob(GlobMatcher),
+    Glob(Glob),
     Regex(Regex),
 }
 
@@ -70,11 +71,7 @@ impl std::str::FromStr for Pattern {
             Some(regex) => Matcher::Regex(
                 Regex::new(&format!("^(?:{regex})$")).map_err(|e| error(e.to_string()))?,
             ),
-            None => Matcher::Glob(
-                Glob::new(text)
-                    .map_err(|e| error(e.kind().to_string()))?
-                    .compile_matcher(),
-            ),
+            None => Matcher::Glob(Glob::new(text).map_err(|e| error(e.to_string()))?),
         };
         Ok(Self {
             text: text.to_owned(),

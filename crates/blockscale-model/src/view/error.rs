@@ -8,6 +8,7 @@ use safetensors::Dtype;
 
 use super::Region;
 use crate::catalog::{Encoding, PartRole};
+use crate::interpret::Interpretation;
 
 /// Why part of a weight cannot be looked at.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -25,6 +26,16 @@ pub enum ViewError {
         /// Rows of each.
         rows: usize,
     },
+    /// A weight that may have another part.
+    #[error(
+        "`{tensor}` may have a part in one of {unread} shards whose headers were not read; read them first"
+    )]
+    Unsettled {
+        /// The weight.
+        tensor: String,
+        /// Shards that were not read.
+        unread: usize,
+    },
     /// Integers, booleans and the like.
     #[error("`{tensor}` is {dtype}, which is no weight to be shown")]
     NotNumbers {
@@ -32,6 +43,24 @@ pub enum ViewError {
         tensor: String,
         /// Its type.
         dtype: Dtype,
+    },
+    /// A reading that the format has no room for.
+    #[error("`{tensor}` is {encoding}, which cannot be read with {reading}")]
+    Reading {
+        /// The weight.
+        tensor: String,
+        /// How it is stored.
+        encoding: Encoding,
+        /// What was asked for.
+        reading: Interpretation,
+    },
+    /// A weight of which nothing is open.
+    #[error("`{tensor}` is {encoding}, whose bytes are where the file says")]
+    NotJudged {
+        /// The weight.
+        tensor: String,
+        /// How it is stored.
+        encoding: Encoding,
     },
     /// No plane of block scales.
     #[error("`{tensor}` is {encoding}, which has no plane of block scales")]

@@ -30,21 +30,26 @@
 
 mod as_if;
 mod error;
+mod held;
+mod judged;
 mod pieces;
 mod seen;
+mod survey;
 
 use std::ops::Range;
 
-use blockscale::format::{Block, Format, Shape};
-use blockscale::layout::ScaleLayout;
+use blockscale::format::{Block, Shape};
 
 use crate::catalog::{Encoding, Weight};
 use crate::checkpoint::Checkpoint;
 
-pub use as_if::{AsIf, NibbleOrder};
+pub use as_if::AsIf;
 pub use error::ViewError;
+pub use held::{GgmlRows, GroupScales, Groups};
+pub use judged::Judged;
 pub use pieces::Piece;
 pub use seen::{ScalePlane, Seen};
+pub use survey::Surveyed;
 
 /// Rows of one matrix of a weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,13 +73,20 @@ impl<'a> View<'a> {
     /// A view of the blocks that `region` touches.
     ///
     /// # Errors
-    /// [`ViewError`] where the weight has no such matrix or rows.
+    /// [`ViewError`] where the weight has no such matrix or rows, or a part of it may lie in a shard
+    /// that was not read.
     pub fn of(
         checkpoint: &'a Checkpoint,
         weight: &'a Weight,
         region: Region,
         as_if: AsIf,
     ) -> Result<Self, ViewError> {
+        if !checkpoint.is_settled(weight) {
+            return Err(ViewError::Unsettled {
+                tensor: weight.name.clone(),
+                unread: checkpoint.unread_shards.len(),
+            });
+        }
         let matrices = weight.matrices();
         let (rows, count) = (matrices.shape.rows, matrices.count);
         let asked = &region.rows;
@@ -111,18 +123,5 @@ impl<'a> View<'a> {
     /// Rows and columns of the view, in elements.
     pub fn shape(&self) -> Shape {
         Shape::new(self.region.rows.len(), self.weight.matrices().shape.cols)
-    }
-
-    /// The layout that the scales are taken to be in.
-    fn scale_layout(&self) -> ScaleLayout {
-        self.as_if.scales.unwrap_or(self.weight.layout)
-    }
-
-    /// The format, its second level applied as the view takes it.
-    fn format_as_if(&self, format: Format) -> Format {
-        Format {
-            global: self.as_if.global.unwrap_or(format.global),
-            ..format
-        }
     }
 }

@@ -23,16 +23,14 @@ impl View<'_> {
     /// The ranges that hold the scales of the view, the global one included.
     ///
     /// # Errors
-    /// [`ViewError::NoScales`] where there is no plane of scales.
+    /// [`ViewError::NoScales`] where there is no plane of scales of its own.
     pub fn scale_pieces(&self) -> Result<Vec<Piece>, ViewError> {
         let Encoding::Block(format) = self.weight.encoding else {
             return Err(self.no_scales());
         };
-        let scales = match self.scale_layout() {
-            ScaleLayout::Linear if self.weight.layout == ScaleLayout::Linear => {
-                self.piece(PartRole::BlockScale, self.linear_scales(&format))?
-            }
-            _ => self.whole(PartRole::BlockScale)?,
+        let scales = match self.has_scales_in_rows() {
+            true => self.piece(PartRole::BlockScale, self.linear_scales(&format))?,
+            false => self.whole(PartRole::BlockScale)?,
         };
         let pieces = [scales, self.global()?];
         Ok(pieces.into_iter().flatten().collect())
@@ -50,7 +48,10 @@ impl View<'_> {
                 self.rows_of_codes(kind.row_bytes(cols).unwrap_or(usize::MAX))?
             }
             Encoding::Grouped(_) => return self.grouped(),
-            Encoding::Block(_) if self.weight.layout != ScaleLayout::Linear => {
+            Encoding::Block(_)
+                if self.weight.layout != ScaleLayout::Linear
+                    || self.as_if.reading.code_rows.is_some() =>
+            {
                 self.whole(PartRole::Codes)?
             }
             Encoding::Block(format) => self.rows_of_codes(format.row_bytes(cols))?,
@@ -86,7 +87,7 @@ impl View<'_> {
         (first + start as u64) * row..(first + end as u64) * row
     }
 
-    fn rows_of_codes(&self, row_bytes: usize) -> Result<Option<Piece>, ViewError> {
+    pub(super) fn rows_of_codes(&self, row_bytes: usize) -> Result<Option<Piece>, ViewError> {
         let first = self.region.matrix as u64 * self.weight.matrices().shape.rows as u64;
         let at = |row: usize| (first + row as u64).saturating_mul(row_bytes as u64);
         let rows = &self.region.rows;
@@ -94,7 +95,7 @@ impl View<'_> {
     }
 
     /// One scale for all matrices, or one each.
-    fn global(&self) -> Result<Option<Piece>, ViewError> {
+    pub(super) fn global(&self) -> Result<Option<Piece>, ViewError> {
         let stored = match self.weight.encoding {
             Encoding::Block(format) => format.global != GlobalScale::None,
             _ => true,
@@ -125,7 +126,7 @@ impl View<'_> {
         Ok(pieces)
     }
 
-    fn whole(&self, role: PartRole) -> Result<Option<Piece>, ViewError> {
+    pub(super) fn whole(&self, role: PartRole) -> Result<Option<Piece>, ViewError> {
         match self.weight.part(role) {
             Some(tensor) => self.piece(role, 0..self.checkpoint.tensors[tensor].bytes()),
             None => Ok(None),
@@ -133,7 +134,11 @@ impl View<'_> {
     }
 
     /// A range of the tensor in that role, counted from its first byte.
-    fn piece(&self, role: PartRole, within: Range<u64>) -> Result<Option<Piece>, ViewError> {
+    pub(super) fn piece(
+        &self,
+        role: PartRole,
+        within: Range<u64>,
+    ) -> Result<Option<Piece>, ViewError> {
         let Some(tensor) = self.weight.part(role) else {
             return Ok(None);
         };

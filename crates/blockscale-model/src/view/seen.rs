@@ -1,6 +1,6 @@
 //! The bytes of a view to scales and numbers.
 
-use blockscale::format::{Format, Shape};
+use blockscale::format::{Block, Format, Shape};
 use blockscale::ggml::{self, GgmlType};
 use blockscale::int::{self, IntFormat, IntParts};
 use blockscale::layout::{
@@ -9,7 +9,7 @@ use blockscale::layout::{
 use safetensors::Dtype;
 
 use super::pieces::Piece;
-use super::{View, ViewError};
+use super::{GgmlRows, Groups, View, ViewError};
 use crate::catalog::{Encoding, PartRole};
 
 /// The scales of a view, row by row.
@@ -52,8 +52,10 @@ pub enum Seen {
         /// Their bytes.
         bytes: Vec<u8>,
     },
-    /// Numbers of a form that has no codes beside scales: groups of integers and ggml's blocks.
-    Decoded(Vec<f32>),
+    /// Integers, each with the scale of its group.
+    Integers(Groups),
+    /// Blocks of codes and scales in one.
+    Ggml(GgmlRows),
 }
 
 impl View<'_> {
@@ -88,61 +90,101 @@ impl View<'_> {
             }),
             Encoding::Block(format) => {
                 let scales = self.plane(&format, &given)?;
-                let mut codes = self.codes(&format, codes)?;
-                self.as_if.order_nibbles(&format, &mut codes);
+                let codes = self.codes(&format, codes)?;
                 Ok(Seen::Blocks { scales, codes })
             }
-            Encoding::Grouped(format) => self.integers(&format, &given).map(Seen::Decoded),
-            Encoding::Ggml(kind) => self.ggml(kind, &given).map(Seen::Decoded),
+            Encoding::Grouped(format) => self.integers(&format, &given).map(Seen::Integers),
+            Encoding::Ggml(kind) => self.ggml(kind, &given).map(Seen::Ggml),
         }
     }
 
     fn plane(&self, format: &Format, given: &Given<'_>) -> Result<ScalePlane, ViewError> {
+        self.check_reading(format)?;
         let stored = given.role(PartRole::BlockScale);
-        let wanted = self.linear_scales(format);
-        let layout = self.scale_layout();
-        let bytes = if layout == ScaleLayout::Linear && self.weight.layout == ScaleLayout::Linear {
-            stored.to_vec()
-        } else {
-            let matrices = self.weight.matrices();
-            let plane = format.scale_bytes(matrices.shape).unwrap_or(usize::MAX);
-            let mut linear = self.room(plane.saturating_mul(matrices.count))?;
-            let stored = Scales {
-                layout,
-                element: format.scale,
-                bytes: stored,
-            };
-            unpermute_scales(self.weight.scale_stack(format), stored, &mut linear)
-                .map_err(|problem| self.layout_error(problem))?;
-            linear[wanted.start as usize..wanted.end as usize].to_vec()
+        let (read_as, global) = self.read_as(format, given.global());
+        let reading = self.as_if.reading;
+        let bytes = match self.has_scales_in_rows() {
+            // What is left of the reading changes each scale by itself.
+            true => reading.restore_scales(format, self.shape(), stored.to_vec()),
+            false => {
+                let matrix = self.weight.matrices().shape;
+                let own = self.scales_of_matrix(format, stored)?;
+                reading.restore_scales(format, matrix, own).map(|plane| {
+                    let rows = self.linear_scales(format);
+                    // Rows of the stack, of which the plane has those of one matrix.
+                    let first = match format.block {
+                        Block::Tensor => 0,
+                        _ => self.region.matrix * plane.len(),
+                    };
+                    plane[rows.start as usize - first..rows.end as usize - first].to_vec()
+                })
+            }
         };
         Ok(ScalePlane {
-            format: self.format_as_if(*format),
             shape: format.scale_shape(self.shape()),
-            bytes,
-            global: given.global(),
+            format: read_as,
+            bytes: bytes.map_err(|problem| self.layout_error(problem))?,
+            global,
         })
     }
 
-    fn codes(&self, format: &Format, stored: &[u8]) -> Result<Vec<u8>, ViewError> {
-        if self.weight.layout == ScaleLayout::Linear {
-            return Ok(stored.to_vec());
-        }
+    /// The scales of the view's matrix, out of the layout that the file states.
+    fn scales_of_matrix(&self, format: &Format, stored: &[u8]) -> Result<Vec<u8>, ViewError> {
         let matrices = self.weight.matrices();
-        let row = format.row_bytes(matrices.shape.cols);
-        let mut linear = self.room(row.saturating_mul(matrices.total_rows()))?;
-        let codes = Codes {
-            layout: self.weight.layout,
+        let len = format.scale_bytes(matrices.shape).unwrap_or(usize::MAX);
+        let (first, count) = match format.block {
+            Block::Tensor => (0, 1),
+            _ => (self.region.matrix.saturating_mul(len), matrices.count),
+        };
+        let own = |all: &[u8]| {
+            let own = all.get(first..first.saturating_add(len));
+            own.map(<[u8]>::to_vec)
+                .ok_or_else(|| ViewError::OutsideTensor {
+                    tensor: self.weight.name.clone(),
+                    expected: first.saturating_add(len) as u64,
+                    found: all.len() as u64,
+                })
+        };
+        if self.is_in_rows() {
+            return own(stored);
+        }
+        let mut linear = self.room(len.saturating_mul(count))?;
+        let stored = Scales {
+            layout: self.stated(),
+            element: format.scale,
             bytes: stored,
         };
-        unpermute_codes(self.weight.code_stack(format), codes, &mut linear)
+        unpermute_scales(self.weight.scale_stack(format), stored, &mut linear)
             .map_err(|problem| self.layout_error(problem))?;
-        let first = self.region.matrix * matrices.shape.rows;
-        let rows = first + self.region.rows.start..first + self.region.rows.end;
-        Ok(linear[rows.start * row..rows.end * row].to_vec())
+        own(&linear)
     }
 
-    fn integers(&self, format: &IntFormat, given: &Given<'_>) -> Result<Vec<f32>, ViewError> {
+    fn codes(&self, format: &Format, stored: &[u8]) -> Result<Vec<u8>, ViewError> {
+        let reading = self.as_if.reading;
+        let matrices = self.weight.matrices();
+        let row = format.row_bytes(matrices.shape.cols);
+        let mut codes = stored.to_vec();
+        if self.weight.layout != ScaleLayout::Linear {
+            codes = self.room(row.saturating_mul(matrices.total_rows()))?;
+            let stored = Codes {
+                layout: self.weight.layout,
+                bytes: stored,
+            };
+            unpermute_codes(self.weight.code_stack(format), stored, &mut codes)
+                .map_err(|problem| self.layout_error(problem))?;
+        } else if reading.code_rows.is_none() {
+            reading.restore_in_rows(format, row, &mut codes);
+            return Ok(codes);
+        }
+        let matrix = row * matrices.shape.rows;
+        let own = codes[self.region.matrix * matrix..][..matrix].to_vec();
+        let own = reading
+            .restore_codes(format, matrices.shape, own)
+            .map_err(|problem| self.layout_error(problem))?;
+        Ok(own[self.region.rows.start * row..self.region.rows.end * row].to_vec())
+    }
+
+    fn integers(&self, format: &IntFormat, given: &Given<'_>) -> Result<Groups, ViewError> {
         let parts = IntParts {
             codes: given.role(PartRole::Codes),
             scales: given.role(PartRole::BlockScale),
@@ -158,7 +200,16 @@ impl View<'_> {
                 problem,
             }
         })?;
-        Ok(values)
+        Ok(Groups {
+            format: *format,
+            matrix,
+            rows: self.region.rows.clone(),
+            values,
+            codes: parts.codes.to_vec(),
+            scales: parts.scales.to_vec(),
+            zeros: parts.zeros.map(<[u8]>::to_vec),
+            groups: parts.groups.map(<[u8]>::to_vec),
+        })
     }
 
     /// Packed codes do not show where the last columns end, so some files state it in numbers.
@@ -180,7 +231,7 @@ impl View<'_> {
         })
     }
 
-    fn ggml(&self, kind: GgmlType, given: &Given<'_>) -> Result<Vec<f32>, ViewError> {
+    fn ggml(&self, kind: GgmlType, given: &Given<'_>) -> Result<GgmlRows, ViewError> {
         let mut values = self.numbers()?;
         let blocks = given.role(PartRole::Codes);
         ggml::decode_rows(kind, self.shape(), blocks, &mut values).map_err(|problem| {
@@ -191,7 +242,13 @@ impl View<'_> {
         })?;
         let global = given.global();
         values.iter_mut().for_each(|value| *value *= global);
-        Ok(values)
+        Ok(GgmlRows {
+            kind,
+            shape: self.shape(),
+            bytes: blocks.to_vec(),
+            global,
+            values,
+        })
     }
 
     /// Room for the view's numbers.
@@ -216,7 +273,7 @@ impl View<'_> {
         }
     }
 
-    fn layout_error(&self, problem: LayoutError) -> ViewError {
+    pub(super) fn layout_error(&self, problem: LayoutError) -> ViewError {
         ViewError::Layout {
             tensor: self.weight.name.clone(),
             problem,
@@ -224,7 +281,11 @@ impl View<'_> {
     }
 
     /// Pairs the pieces with their bytes.
-    fn given<'b>(&self, pieces: &[Piece], bytes: &[&'b [u8]]) -> Result<Given<'b>, ViewError> {
+    pub(super) fn given<'b>(
+        &self,
+        pieces: &[Piece],
+        bytes: &[&'b [u8]],
+    ) -> Result<Given<'b>, ViewError> {
         if pieces.len() != bytes.len() {
             return Err(ViewError::Pieces {
                 tensor: self.weight.name.clone(),
@@ -250,19 +311,25 @@ impl View<'_> {
 }
 
 /// Bytes by what they are.
-struct Given<'b>(Vec<(PartRole, &'b [u8])>);
+pub(super) struct Given<'b>(Vec<(PartRole, &'b [u8])>);
 
 impl<'b> Given<'b> {
+    /// All byte strings in that role, in order.
+    pub(super) fn all(&self, role: PartRole) -> impl Iterator<Item = &'b [u8]> + '_ {
+        let parts = self.0.iter().filter(move |(found, _)| *found == role);
+        parts.map(|&(_, bytes)| bytes)
+    }
+
     fn find(&self, role: PartRole) -> Option<&'b [u8]> {
         let part = self.0.iter().find(|(found, _)| *found == role);
         part.map(|&(_, bytes)| bytes)
     }
 
-    fn role(&self, role: PartRole) -> &'b [u8] {
+    pub(super) fn role(&self, role: PartRole) -> &'b [u8] {
         self.find(role).unwrap_or(&[])
     }
 
-    fn global(&self) -> f32 {
+    pub(super) fn global(&self) -> f32 {
         match self.role(PartRole::GlobalScale) {
             &[a, b, c, d] => f32::from_le_bytes([a, b, c, d]),
             _ => 1.0,

@@ -2,7 +2,7 @@
 
 use blockscale_model::gguf::{GgmlType, GgufTensor, ValueKind};
 
-use crate::build::{File, sample};
+use crate::build::{File, sample, whole};
 
 #[test]
 fn contiguous_axis_comes_last() {
@@ -162,5 +162,19 @@ fn cut_data_name_the_first_tensor_that_is_cut() {
             start + 40,
             start + 96
         )
+    );
+}
+
+#[test]
+fn a_name_of_any_length_is_refused_where_it_stands() {
+    let named = |len: usize| {
+        File::new()
+            .tensor(&"n".repeat(len), &[1], GgmlType::F32, 0)
+            .data(4)
+    };
+    assert!(whole(&named(4096).bytes()).is_ok());
+    assert_eq!(
+        whole(&named(4097).bytes()).unwrap_err().to_string(),
+        "a key or a name at byte 24 has 4097 bytes, at most 4096 are read"
     );
 }

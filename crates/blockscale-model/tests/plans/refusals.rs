@@ -374,3 +374,25 @@ fn findings_of_checkpoint_and_catalog_are_those_of_the_plan_too() {
     let codes: Vec<&str> = plan.findings.iter().map(|f| f.code).collect();
     assert_eq!(codes, ["scale-without-weight"]);
 }
+
+#[test]
+fn one_name_for_two_tensors_is_refused_wherever_they_lie() {
+    // A scale that belongs to no weight is kept under the name that the new scales will have.
+    let weight = tensor("a.weight", Dtype::BF16, &[128, 128]);
+    let stray = tensor("a.weight_scale_inv", Dtype::I64, &[3]);
+    for shards in [
+        vec![vec![weight.clone(), stray.clone()]],
+        vec![vec![weight], vec![stray]],
+    ] {
+        let shards: Vec<&[_]> = shards.iter().map(Vec::as_slice).collect();
+        match refusal(
+            &checkpoint(Value::Null, &shards),
+            &rules(
+                "[[rule]]\nmatch = [\"a.weight\"]\nto = \"fp8-block\"\n[[rule]]\nmatch = [\"*\"]\nto = \"keep\"",
+            ),
+        ) {
+            PlanError::NameTwice { tensor, .. } => assert_eq!(tensor, "a.weight_scale_inv"),
+            other => panic!("{other}"),
+        }
+    }
+}

@@ -364,3 +364,16 @@ fn only_rules_that_name_the_key_fuse() {
         }
     );
 }
+
+#[test]
+fn nesting_of_any_depth_is_refused_and_not_followed() {
+    let depth = 100_000;
+    let nested = |open: &str, close: &str| format!("{}{}", open.repeat(depth), close.repeat(depth));
+    for value in [nested("[", "]"), nested("{a=", "}"), nested("[{a=", "}]")] {
+        assert!(Recipe::parse(&format!("version = {value}")).is_err());
+    }
+    let keys = vec!["a"; depth].join(".");
+    assert!(Recipe::parse(&format!("{keys} = 1")).is_err());
+    let pattern = format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
+    assert!(pattern.parse::<Pattern>().is_err());
+}

@@ -2,4 +2,5 @@
 
 mod files;
 mod opening;
+mod parts;
 mod views;

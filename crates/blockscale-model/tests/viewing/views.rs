@@ -7,7 +7,8 @@ use blockscale::decode::{Rows, decode_rows};
 use blockscale::layout::{ScaleLayout, Scales, Stack, permute_scales};
 use blockscale::{Format, GlobalScale, ScaleElement, Shape, bf16};
 use blockscale_model::catalog::{Catalog, Weight};
-use blockscale_model::view::{AsIf, NibbleOrder, Piece, Region, ScalePlane, Seen, View, ViewError};
+use blockscale_model::interpret::{GlobalUse, Interpretation, NibbleOrder, ScaleOrder, ScaleUse};
+use blockscale_model::view::{AsIf, Judged, Piece, Region, ScalePlane, Seen, View, ViewError};
 use blockscale_model::{Checkpoint, Dtype, NewTensor, lay_out};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -108,7 +109,8 @@ fn numbers(view: &View<'_>, seen: Seen) -> Vec<f32> {
             decode_rows(&scales.format, shape, rows, &mut values).unwrap();
             values
         }
-        Seen::Decoded(values) => values,
+        Seen::Integers(groups) => groups.values,
+        Seen::Ggml(rows) => rows.values,
         Seen::Floats { dtype, bytes } => {
             assert_eq!(dtype, Dtype::F32);
             let numbers = bytes.as_chunks::<4>().0.iter();
@@ -212,7 +214,7 @@ fn scales_in_an_unstated_layout_come_right_when_read_so() {
     let opened = nvfp4(tiles);
     let weight = &opened.catalog.weights[0];
     let as_if = AsIf {
-        scales: Some(ScaleLayout::Tiles128x4),
+        stated: Some(ScaleLayout::Tiles128x4),
         ..AsIf::AS_STORED
     };
     let plane = opened.scales(&opened.view(weight, 5..20, as_if)).unwrap();
@@ -225,7 +227,7 @@ fn scales_in_an_unstated_layout_come_right_when_read_so() {
 fn a_layout_that_does_not_fit_is_refused_by_name() {
     let opened = nvfp4(<[u8]>::to_vec);
     let as_if = AsIf {
-        scales: Some(ScaleLayout::DeepGemmPackedBlocks),
+        stated: Some(ScaleLayout::DeepGemmPackedBlocks),
         ..AsIf::AS_STORED
     };
     let view = opened.view(&opened.catalog.weights[0], 0..128, as_if);
@@ -237,10 +239,10 @@ fn a_layout_that_does_not_fit_is_refused_by_name() {
 #[test]
 fn nibbles_are_exchanged_and_scales_are_not() {
     let opened = nvfp4(<[u8]>::to_vec);
-    let as_if = AsIf {
-        nibbles: NibbleOrder::HighFirst,
-        ..AsIf::AS_STORED
-    };
+    let as_if = reading(Interpretation {
+        nibbles: NibbleOrder::Swapped,
+        ..Interpretation::AS_STORED
+    });
     let view = opened.view(&opened.catalog.weights[0], 0..128, as_if);
     let seen = view.see(&opened.read(&view.pieces().unwrap())).unwrap();
     let Seen::Blocks {
@@ -258,15 +260,15 @@ fn nibbles_are_exchanged_and_scales_are_not() {
 fn the_global_scale_is_applied_as_the_view_takes_it() {
     let opened = nvfp4(<[u8]>::to_vec);
     let weight = &opened.catalog.weights[0];
-    for global in [
-        GlobalScale::None,
-        GlobalScale::Multiplier,
-        GlobalScale::Divisor,
+    for (read_as, global) in [
+        (GlobalUse::Unused, GlobalScale::None),
+        (GlobalUse::AsStored, GlobalScale::Multiplier),
+        (GlobalUse::Inverted, GlobalScale::Divisor),
     ] {
-        let as_if = AsIf {
-            global: Some(global),
-            ..AsIf::AS_STORED
-        };
+        let as_if = reading(Interpretation {
+            global: read_as,
+            ..Interpretation::AS_STORED
+        });
         let plane = opened.scales(&opened.view(weight, 0..128, as_if)).unwrap();
         let format = Format {
             global,
@@ -306,4 +308,96 @@ fn regions_outside_and_other_bytes_are_refused() {
         view.see(&given[1..]),
         Err(ViewError::Pieces { .. })
     ));
+}
+
+fn reading(reading: Interpretation) -> AsIf {
+    AsIf {
+        reading,
+        ..AsIf::AS_STORED
+    }
+}
+
+/// Every reading of scales is undone by what would have caused it, for some rows as for all.
+#[test]
+fn scales_that_were_moved_come_right_when_read_so() {
+    for order in [
+        ScaleOrder::Transposed,
+        ScaleOrder::In(ScaleLayout::Tiles128x4),
+        ScaleOrder::Twice(ScaleLayout::Tiles128x4),
+        ScaleOrder::Undone(ScaleLayout::Tiles128x4),
+    ] {
+        let meant = Interpretation {
+            scales: order,
+            ..Interpretation::AS_STORED
+        };
+        let damage = |scales: &[u8]| {
+            let moved = meant.damage_scales(&Format::NVFP4, SHAPE, scales.to_vec());
+            moved.unwrap()
+        };
+        let opened = nvfp4(damage);
+        let weight = &opened.catalog.weights[0];
+        let plane = opened.scales(&opened.view(weight, 5..20, reading(meant)));
+        assert_eq!(plane.unwrap().bytes, scales()[5 * 4..20 * 4], "{meant}");
+        let view = opened.view(weight, 5..20, reading(meant));
+        let seen = view.see(&opened.read(&view.pieces().unwrap())).unwrap();
+        let Seen::Blocks { codes: found, .. } = seen else {
+            panic!("NVFP4 is in blocks");
+        };
+        assert_eq!(found, codes()[5 * 32..20 * 32]);
+    }
+}
+
+#[test]
+fn rows_of_codes_that_were_moved_come_right_when_read_so() {
+    let layout = ScaleLayout::TrtllmLinear(blockscale::layout::RowShuffle::By16);
+    let meant = Interpretation {
+        code_rows: Some(layout),
+        ..Interpretation::AS_STORED
+    };
+    let mut opened = nvfp4(<[u8]>::to_vec);
+    let moved = meant.damage_codes(&Format::NVFP4, SHAPE, codes()).unwrap();
+    let range = opened.checkpoint.tensor("a.weight").unwrap().range.clone();
+    let file = opened.files.get_mut("model.safetensors").unwrap();
+    file[range.start as usize..range.end as usize].copy_from_slice(&moved);
+    let view = opened.view(&opened.catalog.weights[0], 7..9, reading(meant));
+    let seen = view.see(&opened.read(&view.pieces().unwrap())).unwrap();
+    let Seen::Blocks { codes: found, .. } = seen else {
+        panic!("NVFP4 is in blocks");
+    };
+    assert_eq!(found, codes()[7 * 32..9 * 32]);
+}
+
+#[test]
+fn a_reading_that_a_format_has_no_room_for_is_refused() {
+    let opened = nvfp4(<[u8]>::to_vec);
+    for meant in [
+        Interpretation {
+            scale_use: ScaleUse::Divides,
+            ..Interpretation::AS_STORED
+        },
+        Interpretation {
+            element: Some(blockscale::Element::E5m2),
+            ..Interpretation::AS_STORED
+        },
+        Interpretation {
+            scales: ScaleOrder::In(ScaleLayout::DeepGemmPackedBlocks),
+            ..Interpretation::AS_STORED
+        },
+    ] {
+        let view = opened.view(&opened.catalog.weights[0], 0..128, reading(meant));
+        let error = opened.scales(&view).unwrap_err();
+        assert!(matches!(error, ViewError::Reading { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_matrix_is_judged_by_runs_of_its_rows_and_all_of_its_scales() {
+    let opened = nvfp4(<[u8]>::to_vec);
+    let judged = Judged::of(&opened.checkpoint, &opened.catalog.weights[0], 0).unwrap();
+    let pieces = judged.pieces().unwrap();
+    let sample = judged.sample(&opened.read(&pieces)).unwrap();
+    // 128 rows are eight runs of sixteen: all of them.
+    assert_eq!(sample.rows, (0..128).collect::<Vec<_>>());
+    assert_eq!((sample.codes, sample.scales), (codes(), scales()));
+    assert_eq!((sample.shape, sample.global), (SHAPE, 0.5));
 }

@@ -53,6 +53,8 @@ pub(super) fn bench(device: &Arc<Device>) -> Result<BenchReport, NoBackend> {
     rows.extend(super::host::bench(device)?);
     Ok(BenchReport {
         engine: format!("{} (sm_{major}{minor})", device.name()),
+        machine: None,
+        pages: None,
         rows,
     })
 }

@@ -8,6 +8,7 @@ use blockscale_cuda::cudarc::driver::CudaSlice;
 use blockscale_cuda::{CudaError, Slot};
 
 use super::numbers::fetch;
+use crate::memory::Buffers;
 use crate::transform::LISTED_NANS;
 
 /// Statistics of each row, and the first NaNs of the source.
@@ -36,7 +37,11 @@ fn nan_positions(
     let mut found = Vec::new();
     let rows = stats.iter().enumerate().filter(|(_, row)| row.ref_nan > 0);
     for (row, _) in rows {
-        let values = fetch(slot, &source.slice(row * cols..(row + 1) * cols))?;
+        let values = fetch(
+            slot,
+            &Buffers::NONE,
+            &source.slice(row * cols..(row + 1) * cols),
+        )?;
         let values = values.as_chunks::<4>().0.iter();
         let is_nan = |(col, value): (usize, &[u8; 4])| {
             f32::from_le_bytes(*value).is_nan().then_some([row, col])

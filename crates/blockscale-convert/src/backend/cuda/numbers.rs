@@ -11,6 +11,7 @@ use blockscale_model::Dtype;
 use blockscale_model::catalog::{Encoding, Weight};
 
 use super::Part;
+use crate::memory::{Buffer, Buffers};
 
 impl Part<'_> {
     pub(super) fn stack(&self) -> Stack {
@@ -141,9 +142,10 @@ pub(super) fn largest(slot: &mut Slot, weight: &Weight, part: &Part<'_>) -> Resu
 /// Downloads numbers or bytes.
 pub(super) fn fetch<T: bytemuck::Pod>(
     slot: &mut Slot,
+    buffers: &Buffers,
     from: &CudaView<'_, T>,
-) -> Result<Vec<u8>, CudaError> {
-    let mut bytes = vec![0; from.len() * size_of::<T>()];
+) -> Result<Buffer, CudaError> {
+    let mut bytes = buffers.get(from.len() * size_of::<T>());
     slot.download(from, &mut bytes)?;
     Ok(bytes)
 }

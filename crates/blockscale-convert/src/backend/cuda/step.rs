@@ -14,8 +14,8 @@ use blockscale_model::plan::Step;
 use super::numbers::{BlockRows, Stored, fetch, global_of};
 use super::{Part, check, plain};
 use crate::backend::Task;
-use crate::encoding::Planes;
-use crate::transform::{CastBlocks, TensorScales, Transformed};
+use crate::memory::{Buffer, Buffers};
+use crate::transform::{CastBlocks, Planes, TensorScales, Transformed};
 use crate::weights::has_global;
 
 /// What a step made, in device memory and in this one.
@@ -34,6 +34,7 @@ struct Work<'a> {
     /// The source as F32.
     values: &'a CudaSlice<f32>,
     tensor: TensorScales,
+    buffers: &'a Buffers,
 }
 
 pub(super) fn apply(
@@ -51,6 +52,7 @@ pub(super) fn apply(
         stored: &stored,
         values: &values,
         tensor,
+        buffers: &task.buffers,
     };
     let made = match task.step {
         Step::Copy => work.kept(&task.step.result(&task.weight.encoding).format().copied()),
@@ -120,20 +122,20 @@ impl Work<'_> {
                 let mut out = self.slot.alloc::<bf16>(len)?;
                 device.narrow(&stream, &from, &mut out.as_view_mut())?;
                 device.widen(&stream, &out.as_view(), &mut values.as_view_mut())?;
-                fetch(self.slot, &out.as_view())?
+                fetch(self.slot, self.buffers, &out.as_view())?
             }
             Dtype::F16 => {
                 let mut out = self.slot.alloc::<f16>(len)?;
                 device.narrow(&stream, &from, &mut out.as_view_mut())?;
                 device.widen(&stream, &out.as_view(), &mut values.as_view_mut())?;
-                fetch(self.slot, &out.as_view())?
+                fetch(self.slot, self.buffers, &out.as_view())?
             }
             _ => {
                 stream.memcpy_dtod(&from, &mut values)?;
-                fetch(self.slot, &values.as_view())?
+                fetch(self.slot, self.buffers, &values.as_view())?
             }
         };
-        Ok(made((codes, Vec::new()).into(), values))
+        Ok(made((codes, Buffer::default()).into(), values))
     }
 
     /// To a block format with scales chosen afresh.
@@ -214,8 +216,8 @@ impl Work<'_> {
             global,
         };
         let values = self.decode(to, &rows.rows(to))?;
-        let codes = fetch(self.slot, &rows.codes.as_view())?;
-        let scales = fetch(self.slot, &rows.scales.as_view())?;
+        let codes = fetch(self.slot, self.buffers, &rows.codes.as_view())?;
+        let scales = fetch(self.slot, self.buffers, &rows.scales.as_view())?;
         Ok(Made {
             planes: (codes, scales).into(),
             values,

@@ -1,11 +1,11 @@
 //! The modules that a quantisation config excludes.
 
-use globset::{Glob, GlobMatcher};
-use regex::Regex;
+use regex_lite::Regex;
 use serde_json::Value;
 
 use crate::checkpoint::Checkpoint;
 use crate::deepseek_v4::to_native;
+use crate::glob::Glob;
 
 /// Patterns of `ignore`, `exclude_modules` and the like, from either config.
 pub(super) struct Ignored {
@@ -16,7 +16,7 @@ pub(super) struct Ignored {
 enum Matcher {
     /// A module, or the end of one.
     Name,
-    Glob(GlobMatcher),
+    Glob(Glob),
     Regex(Regex),
 }
 
@@ -74,7 +74,7 @@ impl Matcher {
             return Regex::new(&format!("^(?:{regex})")).map_or(Self::Name, Self::Regex);
         }
         match Glob::new(word) {
-            Ok(glob) if word.contains(['*', '?', '[']) => Self::Glob(glob.compile_matcher()),
+            Ok(glob) if word.contains(['*', '?', '[']) => Self::Glob(glob),
             _ => Self::Name,
         }
     }

@@ -71,7 +71,7 @@ pub enum GlobalUse {
 ///
 /// ```
 /// use blockscale::layout::ScaleLayout;
-/// use blockscale_convert::interpret::{Interpretation, NibbleOrder, ScaleOrder};
+/// use blockscale_model::interpret::{Interpretation, NibbleOrder, ScaleOrder};
 ///
 /// let found = Interpretation {
 ///     scales: ScaleOrder::In(ScaleLayout::Tiles128x4),

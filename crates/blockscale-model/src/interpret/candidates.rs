@@ -62,11 +62,11 @@ pub fn orders(format: &Format, shape: Shape) -> Vec<Interpretation> {
 
 /// Whether codes of so many rows are moved by a layout.
 fn moves_rows(layout: ScaleLayout, rows: usize) -> bool {
-    moves(layout) && layout.code_bytes(Stack::single(Shape::new(rows, 1))) == Ok(rows)
+    moves_codes(layout) && layout.code_bytes(Stack::single(Shape::new(rows, 1))) == Ok(rows)
 }
 
 /// Whether a layout moves rows of codes as well as scales.
-pub(super) fn moves(layout: ScaleLayout) -> bool {
+pub fn moves_codes(layout: ScaleLayout) -> bool {
     matches!(
         layout,
         ScaleLayout::TrtllmLinear(_)
@@ -77,7 +77,7 @@ pub(super) fn moves(layout: ScaleLayout) -> bool {
 }
 
 /// The orders of nibbles that a format leaves open.
-pub(super) fn nibble_orders(format: &Format) -> &'static [NibbleOrder] {
+pub fn nibble_orders(format: &Format) -> &'static [NibbleOrder] {
     match nibble_block(format) {
         Some(_) => &[
             NibbleOrder::Pairs,
@@ -89,7 +89,7 @@ pub(super) fn nibble_orders(format: &Format) -> &'static [NibbleOrder] {
 }
 
 /// The forms of signs that a format leaves open.
-pub(super) fn sign_forms(format: &Format) -> &'static [SignForm] {
+pub fn sign_forms(format: &Format) -> &'static [SignForm] {
     match format.element.bits() {
         4 | 8 => &[SignForm::Magnitude, SignForm::TwosComplement],
         _ => &[SignForm::Magnitude],
@@ -97,7 +97,7 @@ pub(super) fn sign_forms(format: &Format) -> &'static [SignForm] {
 }
 
 /// The other element that bytes of a format may hold.
-pub(super) fn elements(format: &Format) -> Vec<Option<Element>> {
+pub fn elements(format: &Format) -> Vec<Option<Element>> {
     let other = match format.element {
         Element::E4m3Fn => Some(Element::E5m2),
         Element::E5m2 => Some(Element::E4m3Fn),
@@ -107,7 +107,7 @@ pub(super) fn elements(format: &Format) -> Vec<Option<Element>> {
 }
 
 /// How block scales may be applied. Reciprocals of E4M3 scales are not written by anything.
-pub(super) fn scale_uses(format: &Format) -> &'static [ScaleUse] {
+pub fn scale_uses(format: &Format) -> &'static [ScaleUse] {
     match format.scale {
         ScaleElement::E4m3Fn => &[ScaleUse::Multiplies],
         _ => &[ScaleUse::Multiplies, ScaleUse::Divides],
@@ -115,6 +115,6 @@ pub(super) fn scale_uses(format: &Format) -> &'static [ScaleUse] {
 }
 
 /// Whether there is a second-level scale.
-pub(super) fn has_global(format: &Format) -> bool {
+pub fn has_global(format: &Format) -> bool {
     format.global != GlobalScale::None
 }

@@ -93,6 +93,8 @@ fn level(sum: f64, count: f64) -> f64 {
 pub(super) struct Spread {
     /// Mean distance from the sum, in nats.
     pub(super) mean: f64,
+    /// Sum of the squares of these distances.
+    pub(super) squares: f64,
     /// Levels that are numbers, less those that rows and columns take up.
     pub(super) free: f64,
 }
@@ -115,13 +117,15 @@ impl Spread {
                 *level -= mean.value();
             }
         }
-        let (mut sum, mut count) = (0.0, 0.0);
+        let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
         for level in levels.iter().filter(|level| !level.is_nan()) {
             sum += level.abs();
+            squares += level * level;
             count += 1.0;
         }
         Self {
             mean: sum / count,
+            squares,
             free: count - (rows + cols) as f64 + 1.0,
         }
     }

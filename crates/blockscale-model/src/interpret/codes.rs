@@ -36,6 +36,20 @@ pub(super) fn code_at(format: &Format, row: &[u8], col: usize) -> u8 {
     (window >> (bit % 8)) as u8 & (u8::MAX >> (8 - format.element.bits()))
 }
 
+impl Interpretation {
+    /// Codes of whole rows that are meant as `self`, as every reader expects them, in place: nibbles
+    /// and signs, which stay within a row. `row_bytes` is the length of one.
+    pub fn restore_in_rows(&self, format: &Format, row_bytes: usize, codes: &mut [u8]) {
+        change(self, format, row_bytes, codes, Way::Restore);
+    }
+
+    /// The inverse of [`restore_in_rows`](Self::restore_in_rows): right codes as a writer of this
+    /// interpretation would have left them.
+    pub fn damage_in_rows(&self, format: &Format, row_bytes: usize, codes: &mut [u8]) {
+        change(self, format, row_bytes, codes, Way::Damage);
+    }
+}
+
 /// Changes the codes of whole rows in place. `row_bytes` is the length of one.
 pub(super) fn change(
     interpretation: &Interpretation,

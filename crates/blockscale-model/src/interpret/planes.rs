@@ -128,7 +128,7 @@ impl Interpretation {
     }
 
     /// Whether block scales have to take a factor that is missing, for want of a second level.
-    pub(crate) fn scales_take_factor(&self, format: &Format) -> bool {
+    pub fn scales_take_factor(&self, format: &Format) -> bool {
         let missing = matches!(self.global, GlobalUse::Times(_));
         missing && format.global == GlobalScale::None && format.scale == ScaleElement::F32
     }
