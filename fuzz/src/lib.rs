@@ -3,7 +3,7 @@
 //! A [`Target`] takes any bytes and must come back: no panic, no overflow, no allocation that the input does
 //! not justify, and where something was accepted, the laws that hold for it. The same bodies are driven by
 //! libFuzzer (`cargo xtask fuzz`) and by the ordinary tests of this package, which replay the
-//! [seeds](seeds) and every input that was ever a finding, and try [mutations](Mutator) of them.
+//! [`seeds`] and every input that was ever a finding, and try [mutations](Mutator) of them.
 
 mod input;
 mod mutate;

@@ -51,7 +51,7 @@ pub fn amax<T: Real>(values: &[T]) -> f32 {
 /// Chooses the scale of each block of a run of rows, and writes its little-endian bytes.
 ///
 /// `shape` is that of the run, which starts at a multiple of [`Format::block_rows`]. Under
-/// [`Block::Tensor`](crate::Block::Tensor) the run must be the whole tensor; where it does not fit
+/// [`Block::Tensor`] the run must be the whole tensor; where it does not fit
 /// in memory, [`tensor_scale`] takes the [`amax`] of its parts instead. NaN and infinities do not
 /// count for a scale.
 ///
