@@ -132,8 +132,13 @@ impl Case {
             }
             fs::remove_dir_all(out).unwrap();
         }
-        // A read on behind a small one may fail: the small one is then made by itself.
-        assert!(failed * 4 >= tried, "only {failed} of {tried} runs failed");
+        // Half of them at least; of reads a quarter, since one that reads on behind a small one may
+        // fail: the small one is then made by itself.
+        let share = if under == out { 2 } else { 4 };
+        assert!(
+            failed * share >= tried,
+            "only {failed} of {tried} runs failed"
+        );
         assert!(files(&self.source) == before, "the source was written to");
         eprintln!("{what}: {tried} of {calls} calls made to fail, {failed} errors, all recovered");
     }
